@@ -1,0 +1,145 @@
+// Package env says what a sandbox is: a place where the commands of one
+// attempt run, one after another, each in a new shell.
+//
+// The package holds types and one small interface; the sandboxes themselves
+// live beside it (local, docker), one folder each, and pass the same
+// conformance suite (envtest). It imports the standard library only, and knows
+// neither models nor agents.
+//
+//	box, err := docker.New(ctx, docker.Config{Image: "mini-base"})
+//	if err != nil { ... }
+//	defer box.Close(ctx)
+//	res, err := box.Execute(ctx, env.Command{Script: "git status", Timeout: time.Minute})
+package env
+
+import (
+	"context"
+	"time"
+)
+
+// Environment is a sandbox that is up and running.
+//
+// A command that fails, times out, is killed or cannot be started by its
+// shell is a Result, never an error: the agent is told and goes on. An error
+// says that the sandbox itself is lost (see Error) or that ctx ended; when ctx
+// ends in mid-command everything the command started is killed before
+// Execute returns, and the partial Result comes with the context's cause.
+//
+// Methods are safe for concurrent use, but commands run one at a time: a
+// second Execute waits for the first.
+type Environment interface {
+	// Execute runs one command to its end and returns what it did.
+	Execute(ctx context.Context, c Command) (Result, error)
+	// Info describes the sandbox from within; it is known once the sandbox
+	// is up and does not change.
+	Info() Info
+	// Close ends every process in the sandbox and removes what was created
+	// for it. A second call returns nil. Execute after Close is an error.
+	Close(ctx context.Context) error
+}
+
+// Limits every environment keeps, whatever a command asks for.
+const (
+	// MaxScript is the longest command text, in bytes. A longer one is not
+	// run; the Result says so.
+	MaxScript = 10 << 20
+	// DefaultOutputLimit is how many bytes of output are kept when
+	// Command.OutputLimit is zero: the first half and the last half.
+	DefaultOutputLimit = 256 << 10
+	// MinOutputLimit is the smallest limit that is honoured: below it the
+	// head and tail of an observation could cut a character.
+	MinOutputLimit = 64 << 10
+	// SubmissionLimit is how many bytes are kept of an output that begins
+	// with one of Command.Markers.
+	SubmissionLimit = 100 << 20
+)
+
+// Command is one action: a text for the shell and the bounds it runs in.
+type Command struct {
+	// Script is the text for the interpreter ("bash -c" unless the
+	// environment was configured otherwise), at most MaxScript bytes. Any
+	// size is passed whole; a text with a NUL byte cannot be run and gives a
+	// Result that says so.
+	Script string
+	// Dir is the working directory; empty means the environment's own.
+	Dir string
+	// Env is added to the environment's variables and wins over them.
+	Env map[string]string
+	// Timeout bounds the command. Zero means the environment's default.
+	Timeout time.Duration
+	// OutputLimit is how many bytes of output are kept (head and tail);
+	// zero means DefaultOutputLimit.
+	OutputLimit int
+	// Markers lift the output limit to SubmissionLimit when the first line
+	// of the output, leading white space aside, equals one of them: a patch
+	// must never be shortened.
+	Markers []string
+}
+
+// Result is what a command did. Stdout and stderr share one pipe, so Output
+// has them in the order in which they were written.
+type Result struct {
+	// Output is the bytes as written, byte for byte. When Truncated, it is
+	// the first Head bytes and the last len(Output)-Head bytes.
+	Output    []byte
+	Head      int
+	Truncated bool
+	// Bytes and Chars count the whole output, kept or not. A character is a
+	// Unicode code point; every byte that is not part of valid UTF-8 counts
+	// as one.
+	Bytes int64
+	Chars int64
+	// ExitCode is the shell's; 128+n when signal n killed it (Signal says
+	// which), -1 when the command timed out or never ran.
+	ExitCode int
+	Signal   int
+	Duration time.Duration
+	// TimedOut says that the timeout ended the command; all it had started
+	// was killed. Survivors counts processes that could not be killed: 0
+	// unless the kernel would not let go of them.
+	TimedOut  bool
+	Survivors int
+	// Killed counts the processes that were killed at a timeout or cancel.
+	Killed int
+	// Collateral says that the kill had to go beyond the command: processes
+	// of earlier commands died with it.
+	Collateral bool
+	// Background lists processes that the command left running after a
+	// normal end, oldest first, at most MaxBackground of them.
+	Background []Process
+	// OOMKilled counts processes the kernel killed for want of memory while
+	// the command ran; -1 where that cannot be known.
+	OOMKilled int
+	// Failure says in a sentence why a command never ran (no shell, working
+	// directory missing, NUL byte, text too long); empty when it did run.
+	Failure string
+}
+
+// MaxBackground bounds Result.Background.
+const MaxBackground = 32
+
+// Process is a process left running by a command.
+type Process struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"` // the kernel's short name (comm), 15 bytes at most
+}
+
+// Info is what a sandbox says of itself, asked inside it.
+type Info struct {
+	// System, Node, Release, Version and Machine are uname's fields.
+	System  string `json:"system"`
+	Node    string `json:"node"`
+	Release string `json:"release"`
+	Version string `json:"version"`
+	Machine string `json:"machine"`
+	// Dir is the working directory commands start in. It differs from the
+	// configured one where that does not exist; Warnings then says so.
+	Dir string `json:"cwd"`
+	// Network says whether commands can reach a network.
+	Network bool `json:"network"`
+	// Image and ImageID name what a container was made from; empty elsewhere.
+	Image   string `json:"image,omitempty"`
+	ImageID string `json:"image_id,omitempty"`
+	// Warnings are sentences for the user about what is unusual here.
+	Warnings []string `json:"warnings,omitempty"`
+}

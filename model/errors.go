@@ -1,0 +1,42 @@
+package model
+
+import "time"
+
+// Status names how a provider failed; it becomes the exit status of the
+// attempt, so the names are part of the file format.
+type Status string
+
+// The failures mini tells apart. ContextWindowExceeded and ContentRefused are
+// the model's doing and end an attempt with a result (outcome class "limit");
+// the others are the provider's, and the attempt may be tried again.
+const (
+	AuthenticationError   Status = "AuthenticationError"
+	RateLimited           Status = "RateLimited"
+	ProviderError         Status = "ProviderError"
+	BadRequest            Status = "BadRequest"
+	ContextWindowExceeded Status = "ContextWindowExceeded"
+	ContentRefused        Status = "ContentRefused"
+)
+
+// Error is a failed call, after the provider's own retries. Callers find it
+// with errors.AsType. Its text never holds a key.
+type Error struct {
+	Status Status
+	// Code is the HTTP status; 0 when no answer came.
+	Code int
+	// Retryable says that the same request may succeed later; RetryAfter is
+	// how long the provider asked to wait, 0 if it did not say.
+	Retryable  bool
+	RetryAfter time.Duration
+	Hint       string // what the user can do about it; may be empty
+	Err        error
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return string(e.Status)
+	}
+	return string(e.Status) + ": " + e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }

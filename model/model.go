@@ -1,0 +1,114 @@
+// Package model says what a language model is to mini: something that answers
+// a list of messages, and says what the answer cost.
+//
+// Types and one interface, standard library only. Providers live beside it
+// (openai, scripted), one folder each, and know nothing of agents or sandboxes.
+//
+//	m, err := openai.New(openai.Config{Name: "gpt-5-mini", APIKey: key})
+//	reply, err := m.Query(ctx, []model.Message{{Role: model.User, Content: "hello"}})
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Model answers conversations. Implementations are safe for concurrent use
+// unless they say otherwise, and never change the messages they are given.
+//
+// Query returns when the reply is complete, or with an error that wraps
+// *Error, or with ctx's cause. A reply cut short by the token limit is a
+// reply (Finish is FinishLength), not an error.
+type Model interface {
+	Query(ctx context.Context, messages []Message) (Reply, error)
+}
+
+// Role says who speaks.
+type Role string
+
+// The roles of the chat completion APIs.
+const (
+	System    Role = "system"
+	User      Role = "user"
+	Assistant Role = "assistant"
+	Tool      Role = "tool"
+)
+
+// Message is one turn of a conversation, in the form every provider shares.
+type Message struct {
+	Role    Role   `json:"role"`
+	Content string `json:"content"`
+	// Reasoning is the thinking a provider shows beside the content; it is
+	// recorded, and sent back only where a provider asks for it.
+	Reasoning string `json:"reasoning_content,omitempty"`
+}
+
+// Finish says why a reply ended.
+type Finish string
+
+// The reasons mini tells apart. Providers' other words are kept as they are.
+const (
+	FinishStop   Finish = "stop"
+	FinishLength Finish = "length"         // the token limit cut the reply
+	FinishFilter Finish = "content_filter" // the provider withheld it
+)
+
+// Reply is one answer of a model.
+type Reply struct {
+	Message Message
+	Finish  Finish
+	Usage   Usage
+	Cost    Cost
+	// Model is the name the provider gave for what answered; may be empty.
+	Model string
+	// Raw is the provider's own response where it is at hand.
+	Raw json.RawMessage
+	// Tries counts the requests made, failed ones included: at least 1.
+	// Waited is the time spent between them.
+	Tries  int
+	Waited time.Duration
+}
+
+// Usage counts the tokens of one call, or of many added up. Prompt includes
+// CacheRead, Completion includes Reasoning.
+type Usage struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	CacheRead  int64 `json:"cached_tokens,omitempty"`
+	Reasoning  int64 `json:"reasoning_tokens,omitempty"`
+}
+
+// Add returns the sum of both.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		Prompt:     u.Prompt + v.Prompt,
+		Completion: u.Completion + v.Completion,
+		CacheRead:  u.CacheRead + v.CacheRead,
+		Reasoning:  u.Reasoning + v.Reasoning,
+	}
+}
+
+// Cost is money, in US dollars.
+type Cost float64
+
+// Price is what tokens cost, in US dollars per million. A zero Price means
+// that the price is not known, and every call costs 0.
+type Price struct {
+	Input  float64 `yaml:"input" json:"input"`
+	Cached float64 `yaml:"cached" json:"cached"` // prompt tokens read from the provider's cache; 0 means Input
+	Output float64 `yaml:"output" json:"output"`
+}
+
+// Known says whether there is a price at all.
+func (p Price) Known() bool { return p != Price{} }
+
+// Of returns the cost of one call.
+func (p Price) Of(u Usage) Cost {
+	cached := p.Cached
+	if cached == 0 {
+		cached = p.Input
+	}
+	fresh := float64(u.Prompt - u.CacheRead)
+	return Cost((fresh*p.Input + float64(u.CacheRead)*cached + float64(u.Completion)*p.Output) / 1e6)
+}
