@@ -1,0 +1,60 @@
+package trajectories
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// Bytes is data that is nearly always text. In JSON it is a string when it is
+// valid UTF-8, and {"base64": "..."} when it is not, so that no byte is lost.
+type Bytes []byte
+
+type base64Form struct {
+	Base64 []byte `json:"base64"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (b Bytes) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(b) {
+		return json.Marshal(string(b))
+	}
+	return json.Marshal(base64Form{Base64: b})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *Bytes) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '{' {
+		var f base64Form
+		if err := json.Unmarshal(data, &f); err != nil {
+			return fmt.Errorf("bytes: %w", err)
+		}
+		*b = f.Base64
+		return nil
+	}
+	var s string
+	if err := json.Unmarshal(data, &s); err != nil {
+		return fmt.Errorf("bytes: %w", err)
+	}
+	*b = Bytes(s)
+	return nil
+}
+
+// Seconds is a duration that is written as a number of seconds.
+type Seconds time.Duration
+
+// MarshalJSON implements json.Marshaler.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return json.Marshal(time.Duration(s).Seconds())
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Seconds) UnmarshalJSON(data []byte) error {
+	var f float64
+	if err := json.Unmarshal(data, &f); err != nil {
+		return fmt.Errorf("seconds: %w", err)
+	}
+	*s = Seconds(f * float64(time.Second))
+	return nil
+}
