@@ -1,0 +1,94 @@
+// Package agent lets a model work on a task in a sandbox: it asks the model
+// for a command, runs it, shows the model what happened, and goes on until the
+// model submits or a limit is reached.
+//
+// The package knows two collaborators, an environment and a model, both by
+// their interfaces; what happened goes to a Recorder as it happens. History is
+// linear: messages are appended and never changed.
+//
+//	a, err := agent.New(cfg)
+//	out := a.Run(ctx, agent.Session{Model: m, Environment: box, Recorder: journal, Task: task})
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// Agent is a checked configuration; it holds no state of a session and may
+// run any number of them at once.
+type Agent struct {
+	cfg       Config
+	templates templates
+	actions   actionParser
+}
+
+// Session is what one attempt works with.
+type Session struct {
+	Model       model.Model
+	Environment env.Environment
+	Recorder    Recorder
+	Task        Task
+	// Approve is asked before each command; nil approves everything.
+	Approve func(ctx context.Context, command string) error
+}
+
+// Task is what the model is asked to do.
+type Task struct {
+	Text string
+	// Instance holds the columns of the dataset row, for templates; may be nil.
+	Instance map[string]any
+}
+
+// Recorder keeps what happens, in order. *trajectories.Journal is one.
+type Recorder interface {
+	Append(t trajectories.Type, data any) (trajectories.Record, error)
+}
+
+// loop asks, acts and observes until something ends the attempt; what ended it
+// is the error, which is never nil.
+func (r *run) loop(ctx context.Context) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	for {
+		err := r.step(ctx)
+		var feedback *Feedback
+		if errors.As(err, &feedback) {
+			err = r.say(feedback.Messages...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// step is one model call and the execution of its action.
+func (r *run) step(ctx context.Context) error {
+	if err := r.checkLimits(); err != nil {
+		return err
+	}
+	reply, err := r.query(ctx)
+	if err != nil {
+		return err
+	}
+	command, err := r.action(reply)
+	if err != nil {
+		return err
+	}
+	if err := r.approve(ctx, command); err != nil {
+		return err
+	}
+	result, err := r.execute(ctx, command)
+	if err != nil {
+		return err
+	}
+	if patch, ok := submission(result); ok {
+		return &Submitted{Patch: patch}
+	}
+	return r.observe(result)
+}

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/minibench/mini/model"
+)
+
+// Config is how an agent talks and when it stops. The yaml names are those
+// mini-swe-agent's users know.
+type Config struct {
+	// The prompts, as text/template with sprig's hermetic functions; see
+	// Variables for what they can use.
+	SystemTemplate      string `yaml:"system_template" json:"system_template"`
+	InstanceTemplate    string `yaml:"instance_template" json:"instance_template"`
+	ObservationTemplate string `yaml:"observation_template" json:"observation_template"`
+	FormatErrorTemplate string `yaml:"format_error_template" json:"format_error_template"`
+	// ActionRegex finds commands in a reply; its only group is the command.
+	// "." matches line ends too. Empty means DefaultActionRegex.
+	ActionRegex string `yaml:"action_regex" json:"action_regex"`
+
+	// StepLimit bounds model calls, CostLimit US dollars, WallTimeLimit
+	// seconds of an attempt. Zero means no limit.
+	StepLimit     int     `yaml:"step_limit" json:"step_limit"`
+	CostLimit     float64 `yaml:"cost_limit" json:"cost_limit"`
+	WallTimeLimit float64 `yaml:"wall_time_limit_seconds" json:"wall_time_limit_seconds"`
+	// MaxFormatErrors in a row end the attempt; zero means no limit.
+	MaxFormatErrors int `yaml:"max_consecutive_format_errors" json:"max_consecutive_format_errors"`
+
+	Observation Observation `yaml:"observation" json:"observation"`
+
+	// Autosubmit turns the working diff into the submission when a limit ends
+	// the attempt.
+	Autosubmit bool `yaml:"autosubmit" json:"autosubmit"`
+	// StartupCommand is run in the sandbox before the agent starts; a
+	// template over the instance's fields. Failing, it fails the attempt.
+	// It is configured as run.env_startup_command.
+	StartupCommand string `yaml:"-" json:"-"`
+	// Dir and Timeout are the environment's, told to the model by templates.
+	Timeout time.Duration `yaml:"-" json:"-"`
+}
+
+// Observation bounds what the model is shown of a command's output, in
+// characters.
+type Observation struct {
+	// MaxChars is where eliding begins: an output of so many characters or
+	// more is shown as its first HeadChars and last TailChars.
+	MaxChars  int `yaml:"max_chars" json:"max_chars"`
+	HeadChars int `yaml:"head_chars" json:"head_chars"`
+	TailChars int `yaml:"tail_chars" json:"tail_chars"`
+}
+
+// DefaultObservation is used for an Observation that is all zero.
+var DefaultObservation = Observation{MaxChars: 10000, HeadChars: 5000, TailChars: 5000}
+
+// FieldError is a mistake in one field of the configuration.
+type FieldError struct {
+	Field string // the yaml name, within "agent"
+	// Line is where in the text of a template, from 1; 0 where there is none.
+	Line int
+	Err  error
+}
+
+func (e *FieldError) Error() string { return fmt.Sprintf("agent.%s: %v", e.Field, e.Err) }
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// New checks the configuration: the templates are parsed and rendered with
+// sample values, so that a mistake is found before a model is called. The
+// error is a *FieldError.
+func New(cfg Config) (*Agent, error) {
+	if cfg.Observation == (Observation{}) {
+		cfg.Observation = DefaultObservation
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	actions, err := newActionParser(cfg.ActionRegex)
+	if err != nil {
+		return nil, &FieldError{Field: "action_regex", Err: err}
+	}
+	templates, err := parseTemplates(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{cfg: cfg, templates: templates, actions: actions}, nil
+}
+
+// Check renders the prompts of a task as far as they can be without a sandbox
+// and a model, to find what templates ask of an instance that has no such
+// column. The error is a *FieldError.
+func (a *Agent) Check(t Task) error {
+	vars := sampleVariables(a.cfg)
+	vars["task"] = t.Text
+	vars["instance"] = orEmpty(t.Instance)
+	return a.templates.check(vars)
+}
+
+func (c Config) validate() error {
+	for _, n := range []struct {
+		field string
+		value float64
+	}{
+		{"step_limit", float64(c.StepLimit)},
+		{"cost_limit", c.CostLimit},
+		{"wall_time_limit_seconds", c.WallTimeLimit},
+		{"max_consecutive_format_errors", float64(c.MaxFormatErrors)},
+	} {
+		if n.value < 0 {
+			return &FieldError{Field: n.field, Err: fmt.Errorf("%v is negative; 0 means no limit", n.value)}
+		}
+	}
+	o := c.Observation
+	if o.MaxChars < 1 || o.HeadChars < 0 || o.TailChars < 0 || o.HeadChars+o.TailChars > o.MaxChars {
+		return &FieldError{Field: "observation", Err: fmt.Errorf(
+			"max_chars %d, head_chars %d, tail_chars %d: head and tail together must not exceed max_chars, which must be positive",
+			o.MaxChars, o.HeadChars, o.TailChars)}
+	}
+	if o.MaxChars > maxObservation {
+		return &FieldError{Field: "observation", Err: fmt.Errorf("max_chars %d is above %d", o.MaxChars, maxObservation)}
+	}
+	return nil
+}
+
+// maxObservation keeps head and tail of an observation inside the bytes the
+// sandbox keeps of an output, even at four bytes a character.
+const maxObservation = 1_000_000
+
+// limitReached compares totals with the limits.
+func (c Config) limitReached(steps int, cost model.Cost) bool {
+	return c.StepLimit > 0 && steps >= c.StepLimit || c.CostLimit > 0 && float64(cost) >= c.CostLimit
+}

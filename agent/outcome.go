@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/minibench/mini/agent/worktree"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// diffTimeout bounds taking the diff after an attempt has ended; it is on its
+// own clock, since the attempt's may be over.
+const diffTimeout = 2 * time.Minute
+
+// Run works on one task until something ends it, and says what. The sandbox is
+// left running; closing it is the caller's. Whatever ended the attempt, the
+// working diff is kept while the sandbox lives, and the outcome is the last
+// record. Cancel ctx with cause ErrInterrupted to stop an attempt in good
+// order.
+func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
+	r := &run{Agent: a, Session: s, info: s.Environment.Info(), started: time.Now()}
+	tree, err := r.attempt(ctx)
+
+	out := r.outcome(err)
+	r.keepDiff(context.WithoutCancel(ctx), tree, &out)
+	out.End = time.Now()
+	if _, err := s.Recorder.Append(trajectories.TypeOutcome, out); err != nil {
+		out = r.outcome(err)
+		out.End = time.Now()
+	}
+	return out
+}
+
+// attempt is everything until the end: the start-up command, the commit that
+// diffs are against, the loop. A defect of ours that panics ends this attempt
+// and no other.
+func (r *run) attempt(ctx context.Context) (tree *worktree.Tree, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &defect{fmt.Sprint(p), string(debug.Stack())}
+		}
+	}()
+	if limit := r.cfg.wallTime(); limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrTimeExceeded)
+		defer cancel()
+	}
+	if err := r.startup(ctx); err != nil {
+		return nil, err
+	}
+	tree, err = worktree.Open(ctx, r.Environment)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+	return tree, r.loop(ctx)
+}
+
+// startup runs the instance's start-up command, if there is one.
+func (r *run) startup(ctx context.Context) error {
+	command, err := r.templates.startup.render(r.variables())
+	if err != nil || command == "" {
+		return err
+	}
+	res, err := r.execute(ctx, command)
+	if err != nil {
+		return err
+	}
+	if res.ExitCode != 0 {
+		return &env.Error{
+			Status: env.SetupFailed, Op: "run start-up command",
+			Hint: "see run.env_startup_command",
+			Err:  fmt.Errorf("exit code %d: %.500s", res.ExitCode, valid(res.Output)),
+		}
+	}
+	return nil
+}
+
+// defect is a panic, which is a mistake in mini.
+type defect struct{ text, stack string }
+
+func (d *defect) Error() string { return d.text }
+
+// outcome sorts what ended an attempt into its class.
+func (r *run) outcome(err error) trajectories.Outcome {
+	out := trajectories.Outcome{
+		Class: trajectories.Internal, ExitStatus: "InternalError",
+		Steps: r.steps, Usage: r.usage, Cost: r.cost, Start: r.started, Warnings: r.info.Warnings,
+	}
+	end := func(class trajectories.Class, status string) {
+		out.Class, out.ExitStatus = class, status
+	}
+	if s, ok := errors.AsType[*Submitted](err); ok {
+		out.Submission = s.Patch
+		end(trajectories.Submitted, "Submitted")
+		return out
+	}
+	for _, limit := range []error{ErrLimitsExceeded, ErrTimeExceeded, ErrRepeatedFormatError} {
+		if errors.Is(err, limit) {
+			end(trajectories.Limit, limit.Error())
+			return out
+		}
+	}
+	out.Error = err.Error()
+	for _, stop := range []error{ErrInterrupted, ErrBudgetExhausted} {
+		if errors.Is(err, stop) {
+			end(trajectories.Interrupted, stop.Error())
+			return out
+		}
+	}
+	if e, ok := errors.AsType[*env.Error](err); ok {
+		end(trajectories.Environment, string(e.Status))
+		out.Hint = e.Hint
+	} else if e, ok := errors.AsType[*model.Error](err); ok {
+		end(providerClass(e.Status), string(e.Status))
+		out.Hint = e.Hint
+	} else if errors.Is(err, syscall.ENOSPC) {
+		end(trajectories.Environment, string(env.HostDiskFull))
+		out.Hint = "make room on the disk that holds the run's folder"
+	} else if errors.Is(err, context.Canceled) {
+		end(trajectories.Interrupted, ErrInterrupted.Error())
+	} else if d, ok := errors.AsType[*defect](err); ok {
+		out.Stack = d.stack
+	}
+	return out
+}
+
+func providerClass(s model.Status) trajectories.Class {
+	if s == model.ContextWindowExceeded || s == model.ContentRefused {
+		return trajectories.Limit
+	}
+	return trajectories.Provider
+}
+
+// keepDiff records the working diff and gives it its place in the outcome: the
+// submission where a limit ended the attempt, a partial patch where the
+// attempt does not count. It also sees to it that a submission can travel as
+// text.
+func (r *run) keepDiff(ctx context.Context, tree *worktree.Tree, out *trajectories.Outcome) {
+	if tree == nil || !sandboxLives(out) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
+	defer cancel()
+	patch, err := tree.Diff(ctx)
+	rec := trajectories.Diff{Base: tree.Base, Patch: patch}
+	if err != nil {
+		rec.Error = err.Error()
+		out.Warnings = append(out.Warnings, "the working diff could not be taken: "+err.Error())
+	}
+	if _, err := r.Recorder.Append(trajectories.TypeDiff, rec); err != nil {
+		out.Warnings = append(out.Warnings, "the working diff could not be recorded: "+err.Error())
+	}
+	switch {
+	case out.Class == trajectories.Limit && r.cfg.Autosubmit:
+		out.Submission, out.Autosubmitted = patch, true
+	case !out.Class.Counts() || out.Class == trajectories.Limit:
+		out.PartialPatch = patch
+	}
+	if !utf8.Valid(out.Submission) {
+		portable, err := tree.Portable(ctx, out.Submission)
+		if err != nil {
+			out.Warnings = append(out.Warnings,
+				"the submission is not UTF-8 and could not be turned into a binary patch: "+err.Error())
+			return
+		}
+		out.Submission = portable
+	}
+}
+
+// sandboxLives says whether there can still be commands: not after the sandbox
+// itself was what failed.
+func sandboxLives(out *trajectories.Outcome) bool {
+	return out.Class != trajectories.Environment || out.ExitStatus == string(env.HostDiskFull)
+}

@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// run is the state of one session: what the model has been told, and what it
+// has cost so far.
+type run struct {
+	*Agent
+	Session
+	info     env.Info
+	messages []model.Message
+	started  time.Time
+	steps    int
+	usage    model.Usage
+	cost     model.Cost
+	badRow   int // format errors in a row
+}
+
+// begin says the system and instance prompts.
+func (r *run) begin() error {
+	vars := r.variables()
+	system, err := r.templates.system.render(vars)
+	if err != nil {
+		return err
+	}
+	task, err := r.templates.instance.render(vars)
+	if err != nil {
+		return err
+	}
+	return r.say(prompted(model.System, system), prompted(model.User, task))
+}
+
+func prompted(role model.Role, text string) trajectories.Message {
+	return trajectories.Message{Message: model.Message{Role: role, Content: text}, Cause: trajectories.CausePrompt}
+}
+
+// say appends to the history and records it.
+func (r *run) say(messages ...trajectories.Message) error {
+	for _, m := range messages {
+		if _, err := r.Recorder.Append(trajectories.TypeMessage, m); err != nil {
+			return err
+		}
+		r.messages = append(r.messages, m.Message)
+	}
+	return nil
+}
+
+func (r *run) variables() map[string]any {
+	return r.cfg.variables(r.Task, r.info, r.steps, float64(r.cost), time.Since(r.started).Seconds())
+}
+
+func (r *run) checkLimits() error {
+	if r.cfg.limitReached(r.steps, r.cost) {
+		return ErrLimitsExceeded
+	}
+	if limit := r.cfg.wallTime(); limit > 0 && time.Since(r.started) >= limit {
+		return ErrTimeExceeded
+	}
+	return nil
+}
+
+func (c Config) wallTime() time.Duration {
+	return time.Duration(c.WallTimeLimit * float64(time.Second))
+}
+
+// query asks the model and records the call, also one that failed.
+func (r *run) query(ctx context.Context) (model.Reply, error) {
+	start := time.Now()
+	reply, err := r.Model.Query(ctx, r.messages)
+	call := trajectories.Call{
+		Usage: reply.Usage, Cost: reply.Cost, Finish: reply.Finish, Model: reply.Model,
+		Start: start, Duration: trajectories.Seconds(time.Since(start)),
+		Waited: trajectories.Seconds(reply.Waited), Tries: reply.Tries, Raw: reply.Raw,
+	}
+	if err != nil {
+		call.Error = err.Error()
+	}
+	r.steps++
+	r.usage = r.usage.Add(reply.Usage)
+	r.cost += reply.Cost
+	if _, recErr := r.Recorder.Append(trajectories.TypeCall, call); recErr != nil {
+		return reply, errors.Join(err, recErr)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return reply, err
+}
+
+// action finds the one command of a reply; a reply with none or several is a
+// format error, which the model is told of.
+func (r *run) action(reply model.Reply) (string, error) {
+	commands := r.actions.parse(reply.Message.Content)
+	err := r.say(trajectories.Message{Message: reply.Message, Cause: trajectories.CauseReply, Actions: commands})
+	if err != nil {
+		return "", err
+	}
+	if len(commands) == 1 {
+		r.badRow = 0
+		return commands[0], nil
+	}
+	r.badRow++
+	if r.cfg.MaxFormatErrors > 0 && r.badRow >= r.cfg.MaxFormatErrors {
+		return "", ErrRepeatedFormatError
+	}
+	return "", r.formatError(len(commands), reply.Finish)
+}
+
+func (r *run) formatError(actions int, finish model.Finish) error {
+	cut := finish == model.FinishLength
+	text := fmt.Sprintf("your reply has %d commands, and exactly one is needed", actions)
+	switch {
+	case cut:
+		text = "your reply reached the token limit and was cut off before its command was complete"
+	case actions == 0:
+		text = "your reply has no command"
+	}
+	said, err := r.templates.formatError.render(merged(r.variables(), formatErrorValues(text, actions, string(finish), cut)))
+	if err != nil {
+		return err
+	}
+	return &Feedback{Reason: "FormatError", Messages: []trajectories.Message{{
+		Message: model.Message{Role: model.User, Content: said},
+		Cause:   trajectories.CauseFormatError,
+	}}}
+}
+
+// approve asks whoever watches; a refusal is told to the model.
+func (r *run) approve(ctx context.Context, command string) error {
+	if r.Approve == nil {
+		return nil
+	}
+	err := r.Approve(ctx, command)
+	if rejected, ok := errors.AsType[*Rejected](err); ok {
+		text := "The user did not let this command run."
+		if rejected.Comment != "" {
+			text += " The user says: " + rejected.Comment
+		}
+		return &Feedback{Reason: "UserRejection", Messages: []trajectories.Message{{
+			Message: model.Message{Role: model.User, Content: text},
+			Cause:   trajectories.CauseRejection,
+		}}}
+	}
+	return err
+}
+
+// execution is a command and what it did.
+func (r *run) execute(ctx context.Context, script string) (env.Result, error) {
+	start := time.Now()
+	c := env.Command{Script: script, Timeout: r.cfg.Timeout, OutputLimit: r.cfg.outputLimit(), Markers: Markers}
+	res, err := r.Environment.Execute(ctx, c)
+	_, recErr := r.Recorder.Append(trajectories.TypeExecution, executionRecord(script, start, res, exception(res, r.cfg.Timeout)))
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return res, errors.Join(err, recErr)
+}
+
+// outputLimit is how many bytes the sandbox must keep so that head and tail of
+// an observation are whole at four bytes a character.
+func (c Config) outputLimit() int {
+	o := c.Observation
+	return max(env.DefaultOutputLimit, 4*o.MaxChars, 8*max(o.HeadChars, o.TailChars))
+}
+
+// observe tells the model what its command did.
+func (r *run) observe(res env.Result) error {
+	vars := merged(r.variables(), observed(r.cfg.Observation.look(res), res, exception(res, r.cfg.Timeout)))
+	text, err := r.templates.observation.render(vars)
+	if err != nil {
+		return err
+	}
+	return r.say(trajectories.Message{
+		Message: model.Message{Role: model.User, Content: text},
+		Cause:   trajectories.CauseObservation,
+	})
+}
+
+func executionRecord(script string, start time.Time, res env.Result, exception string) trajectories.Execution {
+	x := trajectories.Execution{
+		Command: script, Output: res.Output, Head: res.Head, Truncated: res.Truncated,
+		Bytes: res.Bytes, Chars: res.Chars, ExitCode: res.ExitCode, Signal: res.Signal,
+		Start: start, Duration: trajectories.Seconds(res.Duration),
+		TimedOut: res.TimedOut, Killed: res.Killed, Survivors: res.Survivors, Collateral: res.Collateral,
+		OOMKilled: max(res.OOMKilled, 0), Exception: exception,
+	}
+	for _, p := range res.Background {
+		x.Background = append(x.Background, trajectories.Process{PID: p.PID, Name: p.Name})
+	}
+	return x
+}

@@ -1,0 +1,48 @@
+package agent
+
+import (
+	"errors"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// What can end an attempt, beside the errors of the model and the sandbox.
+// Their texts are the exit statuses, and part of the file format.
+var (
+	ErrLimitsExceeded      = errors.New("LimitsExceeded")      // steps or cost
+	ErrTimeExceeded        = errors.New("TimeExceeded")        // wall time
+	ErrRepeatedFormatError = errors.New("RepeatedFormatError") // too many replies in a row without one action
+	// ErrInterrupted is the cause to cancel an attempt's context with, when
+	// the user stops a run; ErrBudgetExhausted when the run's money is spent.
+	ErrInterrupted     = errors.New("Interrupted")
+	ErrBudgetExhausted = errors.New("BudgetExhausted")
+)
+
+// Submitted ends an attempt by the agent's own word.
+type Submitted struct {
+	Patch []byte // byte for byte what followed the marker
+}
+
+func (*Submitted) Error() string { return "Submitted" }
+
+// Feedback does not end the attempt: its messages are appended and the loop
+// goes on. Format errors and rejected commands are of this kind.
+type Feedback struct {
+	Reason   string // "FormatError" or "UserRejection"
+	Messages []trajectories.Message
+}
+
+func (f *Feedback) Error() string { return f.Reason }
+
+// Rejected is what Session.Approve returns to refuse a command; the model is
+// told the comment and goes on.
+type Rejected struct {
+	Comment string // may be empty
+}
+
+func (r *Rejected) Error() string {
+	if r.Comment == "" {
+		return "command rejected by the user"
+	}
+	return "command rejected by the user: " + r.Comment
+}

@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"text/template/parse"
+
+	"github.com/Masterminds/sprig/v3"
+)
+
+// templates are the four prompts of an agent and its start-up command.
+type templates struct {
+	system, instance, observation, formatError, startup prompt
+}
+
+// prompt is a template that knows the field it came from.
+type prompt struct {
+	field string
+	tmpl  *template.Template
+}
+
+func parseTemplates(cfg Config) (templates, error) {
+	var t templates
+	var errs []error
+	for _, p := range []struct {
+		into  *prompt
+		field string
+		text  string
+		vars  []string
+	}{
+		{&t.system, "system_template", cfg.SystemTemplate, sessionVariables},
+		{&t.instance, "instance_template", cfg.InstanceTemplate, sessionVariables},
+		{&t.observation, "observation_template", cfg.ObservationTemplate, observationVariables},
+		{&t.formatError, "format_error_template", cfg.FormatErrorTemplate, formatErrorVariables},
+		{&t.startup, "env_startup_command", cfg.StartupCommand, sessionVariables},
+	} {
+		var err error
+		*p.into, err = parsePrompt(p.field, p.text, p.vars)
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return t, firstOf(errs)
+	}
+	return t, t.check(sampleVariables(cfg))
+}
+
+// check renders everything with vars, in the shapes that templates tell apart.
+func (t templates) check(vars map[string]any) error {
+	for _, p := range []prompt{t.system, t.instance, t.startup} {
+		if _, err := p.render(vars); err != nil {
+			return err
+		}
+	}
+	for _, sample := range sampleObservations {
+		if _, err := t.observation.render(merged(vars, sample)); err != nil {
+			return err
+		}
+	}
+	for _, sample := range sampleFormatErrors {
+		if _, err := t.formatError.render(merged(vars, sample)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parsePrompt(field, text string, known []string) (prompt, error) {
+	// Hermetic: the other functions of sprig read the host's environment, and
+	// a prompt must not be able to show a key.
+	tmpl, err := template.New(field).Option("missingkey=error").Funcs(sprig.HermeticTxtFuncMap()).Parse(text)
+	if err != nil {
+		return prompt{}, templateError(field, err)
+	}
+	for _, t := range tmpl.Templates() {
+		if t.Tree == nil {
+			continue
+		}
+		if err := checkVariables(t.Tree, t.Root, known); err != nil {
+			return prompt{}, templateError(field, err)
+		}
+	}
+	return prompt{field, tmpl}, nil
+}
+
+func (p prompt) render(vars map[string]any) (string, error) {
+	var s strings.Builder
+	if err := p.tmpl.Execute(&s, vars); err != nil {
+		return "", templateError(p.field, err)
+	}
+	return s.String(), nil
+}
+
+// checkVariables looks for variables nobody knows, also in branches that a
+// rendering would not reach. Inside range, with and define the dot is
+// something else, and is left to the rendering.
+func checkVariables(t *parse.Tree, n parse.Node, known []string) error {
+	switch n := n.(type) {
+	case *parse.ListNode:
+		if n == nil {
+			return nil
+		}
+		for _, m := range n.Nodes {
+			if err := checkVariables(t, m, known); err != nil {
+				return err
+			}
+		}
+	case *parse.ActionNode:
+		return checkVariables(t, n.Pipe, known)
+	case *parse.PipeNode:
+		for _, c := range n.Cmds {
+			for _, arg := range c.Args {
+				if err := checkVariables(t, arg, known); err != nil {
+					return err
+				}
+			}
+		}
+	case *parse.FieldNode:
+		if t.Root != nil && t.Name == t.ParseName && !slices.Contains(known, n.Ident[0]) {
+			location, _ := t.ErrorContext(n)
+			return fmt.Errorf("template: %s: unknown variable .%s; there are %s", location, n.Ident[0], list(known))
+		}
+	case *parse.IfNode:
+		return firstOf([]error{checkVariables(t, n.Pipe, known), checkVariables(t, n.List, known), checkVariables(t, n.ElseList, known)})
+	case *parse.RangeNode:
+		return firstOf([]error{checkVariables(t, n.Pipe, known), checkVariables(t, n.ElseList, known)})
+	case *parse.WithNode:
+		return firstOf([]error{checkVariables(t, n.Pipe, known), checkVariables(t, n.ElseList, known)})
+	}
+	return nil
+}
+
+func list(names []string) string {
+	dotted := make([]string, len(names))
+	for i, n := range names {
+		dotted[i] = "." + n
+	}
+	return strings.Join(dotted, " ")
+}
+
+func firstOf(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// position is how text/template begins its messages: "template: NAME:LINE:COL:".
+var position = regexp.MustCompile(`^template: [^:]+:(\d+):(?:\d+:)? ?(?:executing "[^"]*" at (<.*?>): )?`)
+
+// templateError turns an error of text/template into one that names our field
+// and the line in it.
+func templateError(field string, err error) error {
+	msg, line := err.Error(), 0
+	if m := position.FindStringSubmatch(msg); m != nil {
+		line, _ = strconv.Atoi(m[1]) //nolint:errcheck // the pattern matched digits
+		msg = strings.TrimSpace(m[2] + " " + msg[len(m[0]):])
+	}
+	return &FieldError{Field: field, Line: line, Err: errors.New(msg)}
+}

@@ -1,0 +1,197 @@
+package configs
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+//go:embed *.yaml
+var shipped embed.FS
+
+// Layer is one source of settings, read and checked by itself.
+type Layer struct {
+	// Name is a file's path, or the flag as it was typed.
+	Name string
+	root *yaml.Node // a mapping; nil when empty
+	line bool       // positions in it mean something to the user
+}
+
+// ErrConfig is wrapped by every mistake in a configuration.
+var ErrConfig = errors.New("configuration")
+
+// mistake is an error about a place in a layer; its text is made for the user.
+type mistake struct{ text string }
+
+func (m *mistake) Error() string { return m.text }
+func (m *mistake) Unwrap() error { return ErrConfig }
+
+// Shipped is one of the defaults that come with mini: "mini" for one task here,
+// "swebench" for batches.
+func Shipped(name string) (Layer, error) {
+	data, err := shipped.ReadFile(name + ".yaml")
+	if err != nil {
+		return Layer{}, &mistake{fmt.Sprintf("there is no shipped configuration %q", name)}
+	}
+	return parse("shipped:"+name+".yaml", data, "")
+}
+
+// Read takes what -c was given: key.sub=value, a file, or the name of a
+// shipped configuration.
+func Read(arg string) (Layer, error) {
+	if key, value, ok := strings.Cut(arg, "="); ok {
+		return Setting("-c "+arg, key, value)
+	}
+	layer, err := ReadFile(arg)
+	if errors.Is(err, os.ErrNotExist) {
+		if l, shippedErr := Shipped(strings.TrimSuffix(arg, ".yaml")); shippedErr == nil {
+			return l, nil
+		}
+		if filepath.Ext(arg) == "" {
+			if l, yamlErr := ReadFile(arg + ".yaml"); !errors.Is(yamlErr, os.ErrNotExist) {
+				return l, yamlErr
+			}
+		}
+		return Layer{}, &mistake{fmt.Sprintf("-c %s: no such file; it takes a YAML file or key.sub=value", arg)}
+	}
+	return layer, err
+}
+
+// maxFile bounds a configuration file, and a prompt file it names.
+const maxFile = 4 << 20
+
+// ReadFile reads a YAML file. Prompt files it names are found from its folder.
+func ReadFile(path string) (Layer, error) {
+	data, err := readBounded(path)
+	if err != nil {
+		return Layer{}, err
+	}
+	return parse(path, data, filepath.Dir(path))
+}
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path) //nolint:gosec // the path is the user's own
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = &mistake{fmt.Sprintf("%s: larger than %d MB", path, maxFile>>20)}
+	}
+	return data, err
+}
+
+// Setting is the layer of one value, given as a dotted key. The value is read
+// as JSON where it is JSON, and as a string otherwise.
+func Setting(name, key, value string) (Layer, error) {
+	leaf := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+	if json.Valid([]byte(value)) {
+		var doc yaml.Node
+		if err := yaml.Unmarshal([]byte(value), &doc); err == nil && len(doc.Content) == 1 {
+			leaf = doc.Content[0]
+		}
+	}
+	parts := strings.Split(key, ".")
+	for i := len(parts) - 1; i >= 0; i-- {
+		if parts[i] == "" {
+			return Layer{}, &mistake{fmt.Sprintf("%s: the key has an empty part; write key.sub=value", name)}
+		}
+		leaf = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{
+			{Kind: yaml.ScalarNode, Tag: "!!str", Value: parts[i]}, leaf,
+		}}
+	}
+	return finish(Layer{Name: name, root: leaf}, "")
+}
+
+func parse(name string, data []byte, dir string) (Layer, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, second yaml.Node
+	if err := dec.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return Layer{Name: name}, nil
+		}
+		return Layer{}, &mistake{name + ": " + strings.TrimPrefix(err.Error(), "yaml: ")}
+	}
+	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
+		return Layer{}, &mistake{fmt.Sprintf("%s: a second document begins after the first; only one is read", name)}
+	}
+	root := doc.Content[0]
+	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return Layer{Name: name}, nil
+	}
+	return finish(Layer{Name: name, root: root, line: true}, dir)
+}
+
+// finish checks a layer against the schema and puts the texts of prompt files
+// in their places.
+func finish(l Layer, dir string) (Layer, error) {
+	if err := l.check(); err != nil {
+		return Layer{}, err
+	}
+	return l, l.readPrompts(dir)
+}
+
+// readPrompts replaces {file: PATH}, where a template is asked for, by the
+// file's text.
+func (l Layer) readPrompts(dir string) error {
+	agent := child(l.root, "agent")
+	if agent == nil || agent.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 1; i < len(agent.Content); i += 2 {
+		key, node := agent.Content[i-1].Value, agent.Content[i]
+		if !isTemplate(key) || node.Kind != yaml.MappingNode {
+			continue
+		}
+		file := child(node, "file")
+		if file == nil || len(node.Content) != 2 || file.Kind != yaml.ScalarNode {
+			return l.errorf(node, "agent.%s: a text or {file: PATH} is needed", key)
+		}
+		path := file.Value
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		data, err := readBounded(path)
+		if err != nil {
+			return l.errorf(file, "agent.%s: %v", key, err)
+		}
+		agent.Content[i] = &yaml.Node{
+			Kind: yaml.ScalarNode, Tag: "!!str", Value: string(data),
+			Line: 1, HeadComment: path, // where the text is, for errors in it
+		}
+	}
+	return nil
+}
+
+func isTemplate(key string) bool { return strings.HasSuffix(key, "_template") }
+
+// child is the value of a key of a mapping; nil where there is none.
+func child(m *yaml.Node, key string) *yaml.Node {
+	if m == nil || m.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 1; i < len(m.Content); i += 2 {
+		if m.Content[i-1].Value == key {
+			return m.Content[i]
+		}
+	}
+	return nil
+}
+
+// errorf makes a mistake that names the layer, and the line where it has lines.
+func (l Layer) errorf(at *yaml.Node, format string, args ...any) error {
+	where := l.Name
+	if l.line && at != nil && at.Line > 0 {
+		where = fmt.Sprintf("%s:%d", l.Name, at.Line)
+	}
+	return &mistake{where + ": " + fmt.Sprintf(format, args...)}
+}

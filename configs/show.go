@@ -1,0 +1,44 @@
+package configs
+
+import (
+	"maps"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// hidden stands where a value was left out.
+const hidden = "(not shown)"
+
+// Redacted is the configuration with every value left out whose name says that
+// it is a secret; it is what may be written to files.
+func (c Config) Redacted() Config {
+	c.Environment.Env = redact(c.Environment.Env)
+	return c
+}
+
+func redact(m map[string]string) map[string]string {
+	m = maps.Clone(m)
+	for name := range m {
+		if looksSecret(name) {
+			m[name] = hidden
+		}
+	}
+	return m
+}
+
+// YAML is the redacted configuration as a file that can be read again.
+func (c Config) YAML() ([]byte, error) {
+	return yaml.Marshal(c.Redacted())
+}
+
+// looksSecret goes by the name of a setting or variable.
+func looksSecret(name string) bool {
+	name = strings.ToLower(strings.ReplaceAll(name, "-", "_"))
+	for _, end := range []string{"key", "token", "secret", "password", "passwd", "credentials", "authorization"} {
+		if name == end || strings.HasSuffix(name, "_"+end) {
+			return true
+		}
+	}
+	return strings.Contains(name, "api_key") || strings.Contains(name, "apikey")
+}
