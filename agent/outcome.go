@@ -90,48 +90,68 @@ type defect struct{ text, stack string }
 
 func (d *defect) Error() string { return d.text }
 
-// outcome sorts what ended an attempt into its class.
+// outcome is how the attempt ended, with its totals.
 func (r *run) outcome(err error) trajectories.Outcome {
-	out := trajectories.Outcome{
-		Class: trajectories.Internal, ExitStatus: "InternalError",
-		Steps: r.steps, Usage: r.usage, Cost: r.cost, Start: r.started, Warnings: r.info.Warnings,
-	}
-	end := func(class trajectories.Class, status string) {
-		out.Class, out.ExitStatus = class, status
-	}
-	if s, ok := errors.AsType[*Submitted](err); ok {
-		out.Submission = s.Patch
-		end(trajectories.Submitted, "Submitted")
+	out := Failed(r.started, err)
+	out.Steps, out.Usage, out.Cost = r.steps, r.usage, r.cost
+	out.Warnings = r.info.Warnings
+	return out
+}
+
+// Failed sorts what ended an attempt into its class. Callers use it for an
+// attempt that never came to its agent.
+func Failed(start time.Time, err error) trajectories.Outcome {
+	out := trajectories.Outcome{Start: start, End: time.Now()}
+	out.Class, out.ExitStatus = classify(err)
+	if out.Class == trajectories.Submitted || isLimit(err) {
+		if s, ok := errors.AsType[*Submitted](err); ok {
+			out.Submission = s.Patch
+		}
 		return out
 	}
-	for _, limit := range []error{ErrLimitsExceeded, ErrTimeExceeded, ErrRepeatedFormatError} {
-		if errors.Is(err, limit) {
-			end(trajectories.Limit, limit.Error())
-			return out
-		}
-	}
 	out.Error = err.Error()
-	for _, stop := range []error{ErrInterrupted, ErrBudgetExhausted} {
-		if errors.Is(err, stop) {
-			end(trajectories.Interrupted, stop.Error())
-			return out
-		}
-	}
 	if e, ok := errors.AsType[*env.Error](err); ok {
-		end(trajectories.Environment, string(e.Status))
 		out.Hint = e.Hint
 	} else if e, ok := errors.AsType[*model.Error](err); ok {
-		end(providerClass(e.Status), string(e.Status))
 		out.Hint = e.Hint
-	} else if errors.Is(err, syscall.ENOSPC) {
-		end(trajectories.Environment, string(env.HostDiskFull))
-		out.Hint = "make room on the disk that holds the run's folder"
-	} else if errors.Is(err, context.Canceled) {
-		end(trajectories.Interrupted, ErrInterrupted.Error())
 	} else if d, ok := errors.AsType[*defect](err); ok {
 		out.Stack = d.stack
 	}
 	return out
+}
+
+// classify is the table of the ways an attempt can end.
+func classify(err error) (trajectories.Class, string) {
+	if _, ok := errors.AsType[*Submitted](err); ok {
+		return trajectories.Submitted, "Submitted"
+	}
+	for _, e := range []error{ErrLimitsExceeded, ErrTimeExceeded, ErrRepeatedFormatError} {
+		if errors.Is(err, e) {
+			return trajectories.Limit, e.Error()
+		}
+	}
+	for _, e := range []error{ErrInterrupted, ErrBudgetExhausted} {
+		if errors.Is(err, e) {
+			return trajectories.Interrupted, e.Error()
+		}
+	}
+	if e, ok := errors.AsType[*env.Error](err); ok {
+		return trajectories.Environment, string(e.Status)
+	}
+	if e, ok := errors.AsType[*model.Error](err); ok {
+		return providerClass(e.Status), string(e.Status)
+	}
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return trajectories.Environment, string(env.HostDiskFull)
+	case errors.Is(err, context.Canceled):
+		return trajectories.Interrupted, ErrInterrupted.Error()
+	}
+	return trajectories.Internal, "InternalError"
+}
+
+func isLimit(err error) bool {
+	return errors.Is(err, ErrLimitsExceeded) || errors.Is(err, ErrTimeExceeded) || errors.Is(err, ErrRepeatedFormatError)
 }
 
 func providerClass(s model.Status) trajectories.Class {

@@ -14,6 +14,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+// shippedPrefix marks the names of layers that come with mini.
+const shippedPrefix = "shipped:"
+
 //go:embed *.yaml
 var shipped embed.FS
 
@@ -41,7 +44,7 @@ func Shipped(name string) (Layer, error) {
 	if err != nil {
 		return Layer{}, &mistake{fmt.Sprintf("there is no shipped configuration %q", name)}
 	}
-	return parse("shipped:"+name+".yaml", data, "")
+	return parse(shippedPrefix+name+".yaml", data, "")
 }
 
 // Read takes what -c was given: key.sub=value, a file, or the name of a

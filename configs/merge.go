@@ -3,6 +3,7 @@ package configs
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/minibench/mini/agent"
 	"gopkg.in/yaml.v3"
@@ -122,3 +123,6 @@ func (r *Resolved) errorf(key, format string, args ...any) error {
 	}
 	return &mistake{text}
 }
+
+// Shipped says that a value is mini's own default.
+func (o Origin) Shipped() bool { return strings.HasPrefix(o.Layer, shippedPrefix) }

@@ -1,0 +1,49 @@
+# Each target is one line; what it takes is in scripts/.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X github.com/minibench/mini/cmd/mini/internal/cli.Version=$(VERSION)
+LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOFUMPT := mvdan.cc/gofumpt@v0.12.0
+
+.PHONY: help build helper images demo test test-short lint fmt fuzz bench golden clean
+
+help: ## say what the targets do
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+build: helper ## build bin/mini, with the sandbox helper inside
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/mini ./cmd/mini
+
+helper: ## build the program that runs inside sandboxes
+	@scripts/helper.sh
+
+images: ## make the local images of the demo and the tests (mini-*)
+	@if scripts/engine.sh; then scripts/images.sh; fi
+
+demo: setup-demo build images ## watch an agent fix five small repositories
+	bin/mini bench --subset demo -w 2
+
+test: setup-test helper images ## install what tests need, then run all of them
+	go test -race ./...
+
+setup-%:
+	@scripts/setup.sh $*
+
+test-short: helper ## the tests, without the race detector and without set-up
+	go test ./...
+
+lint: ## go vet and the linter
+	go vet ./... && go run $(LINTER) run ./...
+
+fmt: ## format the code
+	go run $(GOFUMPT) -w agent cmd configs datasets env model runner trajectories
+
+fuzz: ## each fuzz target for ten seconds
+	@scripts/fuzz.sh 10s
+
+bench: build images ## measure, and hold against the bars of README.md
+	@scripts/bench.sh
+
+golden: ## rewrite golden files; look at the difference before you commit it
+	go test ./... -update
+
+clean: ## remove what was built here
+	rm -rf bin env/helper/binaries/mini-helper-*

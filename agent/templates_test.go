@@ -1,0 +1,71 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func plainConfig() Config {
+	return Config{
+		SystemTemplate:      "You are at {{.cwd}} on {{.system}}.",
+		InstanceTemplate:    "Do this: {{.task}}",
+		ObservationTemplate: "<rc>{{.returncode}}</rc>{{if .exception}}<ex>{{.exception}}</ex>{{end}}\n{{.output}}",
+		FormatErrorTemplate: "Wrong: {{.error}} ({{.n_actions}})",
+		Autosubmit:          true,
+	}
+}
+
+func TestNewFindsMistakes(t *testing.T) {
+	tests := []struct {
+		name  string
+		wrong func(*Config)
+		field string
+		line  int
+		text  string
+	}{
+		{"syntax", func(c *Config) { c.SystemTemplate = "a\n{{if}}" }, "system_template", 2, "missing value for if"},
+		{"unknown function", func(c *Config) { c.SystemTemplate = "{{nope}}" }, "system_template", 1, `function "nope" not defined`},
+		{"the host's environment", func(c *Config) { c.SystemTemplate = `{{env "HOME"}}` }, "system_template", 1, `function "env" not defined`},
+		{"unknown variable", func(c *Config) { c.InstanceTemplate = "x\n\n{{.tsk}}" }, "instance_template", 3, "unknown variable .tsk"},
+		{
+			"unknown variable where rendering would not come",
+			func(c *Config) { c.ObservationTemplate = "{{if eq .returncode 77}}{{.nope}}{{end}}" }, "observation_template", 1, ".nope",
+		},
+		{"a variable of another template", func(c *Config) { c.SystemTemplate = "{{.returncode}}" }, "system_template", 1, ".returncode"},
+		{"wrong use", func(c *Config) { c.ObservationTemplate = "{{.output.text}}" }, "observation_template", 1, "text"},
+		{"bad regex", func(c *Config) { c.ActionRegex = "(" }, "action_regex", 0, "missing closing"},
+		{"negative limit", func(c *Config) { c.StepLimit = -1 }, "step_limit", 0, "negative"},
+		{"observation", func(c *Config) { c.Observation = Observation{MaxChars: 10, HeadChars: 9, TailChars: 9} }, "observation", 0, "exceed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := plainConfig()
+			tt.wrong(&cfg)
+			_, err := New(cfg)
+			field, ok := errors.AsType[*FieldError](err)
+			if !ok {
+				t.Fatalf("error is %v, want a FieldError", err)
+			}
+			if field.Field != tt.field || field.Line != tt.line || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("got %s, line %d: %v; want %s, line %d, with %q", field.Field, field.Line, err, tt.field, tt.line, tt.text)
+			}
+		})
+	}
+}
+
+func TestCheckFindsColumnsThatARowLacks(t *testing.T) {
+	cfg := plainConfig()
+	cfg.InstanceTemplate = "{{.task}} in {{.instance.repo}}"
+	a, err := New(cfg)
+	if err != nil {
+		t.Fatalf("any column may be asked for before rows are known: %v", err)
+	}
+	if err := a.Check(Task{Text: "t", Instance: map[string]any{"repo": "a/b"}}); err != nil {
+		t.Errorf("row with the column: %v", err)
+	}
+	err = a.Check(Task{Text: "t", Instance: map[string]any{"rope": "a/b"}})
+	if err == nil || !strings.Contains(err.Error(), "repo") {
+		t.Errorf("row without the column: %v", err)
+	}
+}

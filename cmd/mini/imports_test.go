@@ -1,0 +1,93 @@
+package main_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/minibench/mini/"
+
+// rule says what a package may depend on, directly or not: of mini, and of the
+// heavy clients.
+type rule struct {
+	pkg   string
+	may   []string // of mini, without the module's path
+	heavy bool     // may link the clients of Docker or of a provider
+	std   bool     // standard library (and mini) only
+}
+
+// rules keep arrows pointing inward: cmd -> runner -> agent -> env, model,
+// trajectories.
+var rules = []rule{
+	{pkg: "env", std: true},
+	{pkg: "model", std: true},
+	{pkg: "env/process", may: []string{"env"}, std: true},
+	{pkg: "env/helper", may: []string{"env"}, std: true},
+	{pkg: "cmd/mini-helper", may: []string{"env", "env/process", "env/helper", "env/helper/server"}, std: true},
+	{pkg: "env/local", may: []string{"env", "env/process"}},
+	{pkg: "env/docker", may: []string{"env", "env/helper", "env/helper/binaries"}, heavy: true},
+	{pkg: "model/openai", may: []string{"model", "model/transport"}, heavy: true},
+	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
+	{pkg: "trajectories", may: []string{"model"}},
+	{pkg: "datasets", may: nil},
+	{pkg: "datasets/demo", may: []string{"datasets"}},
+	{pkg: "agent", may: []string{"env", "model", "trajectories", "agent/worktree"}},
+	{pkg: "agent/worktree", may: []string{"env"}},
+	{pkg: "runner", may: []string{"agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
+	{pkg: "runner/report", may: []string{"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
+	{pkg: "configs", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
+}
+
+// heavy are clients that only leaf packages, and the command, may link.
+var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai"}
+
+func TestImportsPointInward(t *testing.T) {
+	for _, r := range rules {
+		t.Run(r.pkg, func(t *testing.T) {
+			t.Parallel()
+			for _, dep := range deps(t, module+r.pkg) {
+				ours, ok := strings.CutPrefix(dep, module)
+				switch {
+				case ok && ours != r.pkg && !slices.Contains(r.may, ours):
+					t.Errorf("%s depends on %s, which is against the rule", r.pkg, ours)
+				case !ok && r.std && strings.Contains(strings.Split(dep, "/")[0], "."):
+					t.Errorf("%s depends on %s; it is for the standard library only", r.pkg, dep)
+				case !ok && !r.heavy && slices.ContainsFunc(heavy, func(h string) bool { return strings.HasPrefix(dep, h) }):
+					t.Errorf("%s links %s, which belongs in a leaf package", r.pkg, dep)
+				}
+			}
+		})
+	}
+}
+
+// TestEveryPackageHasARule finds a package that nobody thought of.
+func TestEveryPackageHasARule(t *testing.T) {
+	free := []string{"env/envtest", "env/docker/dockertest", "env/helper/server", "env/helper/binaries", "model/transport"} // bound through their users
+	for _, pkg := range goList(t, "./...") {
+		ours := strings.TrimPrefix(pkg, module)
+		if strings.HasPrefix(ours, "cmd/mini") || slices.Contains(free, ours) {
+			continue
+		}
+		if !slices.ContainsFunc(rules, func(r rule) bool { return r.pkg == ours }) {
+			t.Errorf("package %s has no rule in this test", ours)
+		}
+	}
+}
+
+func deps(t *testing.T, pkg string) []string {
+	t.Helper()
+	return goList(t, "-deps", pkg)
+}
+
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list %v: %v", args, err)
+	}
+	return strings.Fields(string(out))
+}

@@ -1,0 +1,142 @@
+// Package cli is mini's command line: one file per command, wire.go for the
+// names that become implementations, and here the one place where errors
+// become messages and exit codes.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+)
+
+// Exit codes of mini; README.md explains them to users.
+const (
+	exitOK          = 0
+	exitFailed      = 1   // anything else
+	exitUsage       = 2   // a wrong flag, configuration or dataset
+	exitIncomplete  = 3   // finished, but some instance has no result
+	exitInterrupted = 130 // stopped by a signal
+)
+
+// Streams is where a command reads and writes. Out carries results, Err
+// progress and messages.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Terminal says that In and Err are one, so that questions can be asked.
+	Terminal bool
+}
+
+// System is the streams of the process.
+func System() Streams {
+	return Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Terminal: term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())),
+	}
+}
+
+// killGrace is how long a command may take to unwind after it was killed.
+const killGrace = 5 * time.Second
+
+// Main runs mini with these arguments and returns its exit code.
+func Main(args []string, s Streams) int {
+	ctx, kill := context.WithCancelCause(context.Background())
+	defer kill(nil)
+	soft, stop := interruptible(ctx, kill, s.Err)
+	defer stop()
+
+	done := make(chan error, 1)
+	go func() {
+		root := newRoot(s, ctx)
+		root.SetArgs(args)
+		done <- root.ExecuteContext(soft)
+	}()
+	select {
+	case err := <-done:
+		return exit(s.Err, err)
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+	case <-time.After(killGrace):
+	}
+	return exitInterrupted
+}
+
+// errIncomplete ends a batch some of whose instances have no result.
+var errIncomplete = errors.New("some instances have no result")
+
+// usageError is a mistake on the command line.
+type usageError struct{ err error }
+
+func (u *usageError) Error() string { return u.err.Error() }
+func (u *usageError) Unwrap() error { return u.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// exit says what went wrong, and what to do, and picks the exit code.
+func exit(w io.Writer, err error) int {
+	code := exitCode(err)
+	if err == nil || errors.Is(err, errIncomplete) {
+		return code
+	}
+	text := "mini: " + lines(err.Error())
+	if hint := hintOf(err); hint != "" {
+		text += "\n      " + lines(hint)
+	}
+	_, _ = fmt.Fprintln(w, text) //nolint:errcheck // nobody is left to tell
+	return code
+}
+
+func exitCode(err error) int {
+	_, usage := errors.AsType[*usageError](err)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errIncomplete):
+		return exitIncomplete
+	case errors.Is(err, agent.ErrInterrupted):
+		return exitInterrupted
+	case usage, errors.Is(err, configs.ErrConfig), errors.Is(err, datasets.ErrData):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func hintOf(err error) string {
+	if e, ok := errors.AsType[*env.Error](err); ok {
+		return e.Hint
+	}
+	if e, ok := errors.AsType[*model.Error](err); ok {
+		return e.Hint
+	}
+	if _, ok := errors.AsType[*runner.LockedError](err); ok {
+		return "nothing was started"
+	}
+	return ""
+}
+
+// lines makes a message fit for a terminal, keeping its line ends.
+func lines(s string) string {
+	split := strings.Split(s, "\n")
+	for i, l := range split {
+		split[i] = report.Printable(l)
+	}
+	return strings.Join(split, "\n")
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/minibench/mini/agent"
+)
+
+// interruptible returns a context that ends at the first signal, with cause
+// agent.ErrInterrupted, so that what runs can end in good order. The second
+// signal calls kill. A broken pipe on stdout or stderr is an error of that
+// write and does not end a run.
+func interruptible(ctx context.Context, kill context.CancelCauseFunc, w io.Writer) (context.Context, func()) {
+	soft, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Ignore(syscall.SIGPIPE)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		for first := true; ; first = false {
+			select {
+			case <-done:
+				return
+			case <-signals:
+			}
+			if !first {
+				kill(agent.ErrInterrupted)
+				return
+			}
+			_, _ = fmt.Fprintln(w, "mini: stopping; what runs is ended cleanly and its work kept. Once more to kill it at once.") //nolint:errcheck // only for people
+			cancel(agent.ErrInterrupted)
+		}
+	}()
+	return soft, func() {
+		signal.Stop(signals)
+		close(done)
+		<-finished
+		cancel(nil)
+	}
+}

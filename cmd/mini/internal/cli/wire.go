@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/demo"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/scripted"
+	"github.com/minibench/mini/runner"
+)
+
+// demoSubset is the name of the embedded dataset.
+const demoSubset = "demo"
+
+// loadSubset turns what --subset was given into rows.
+func loadSubset(ctx context.Context, name string) (datasets.Set, error) {
+	if name == demoSubset {
+		return datasets.Read(ctx, "demo.jsonl", strings.NewReader(string(demo.Rows())))
+	}
+	if _, err := os.Stat(name); err != nil && !strings.ContainsAny(name, `./\`) {
+		return datasets.Set{}, usagef("--subset %q: no such set; it takes demo, or the path of a .json or .jsonl file of SWE-bench rows (also .gz)", name)
+	}
+	return datasets.Load(ctx, name)
+}
+
+// newModels makes what answers, and finds out before anything runs whether it
+// can answer for every instance.
+func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (runner.Models, error) {
+	switch cfg.Model.Class {
+	case "scripted":
+		script, err := loadScript(cfg, isDemo)
+		if err != nil {
+			return nil, err
+		}
+		for _, in := range rows {
+			if _, err := script.For(in.ID); err != nil {
+				return nil, &usageError{err}
+			}
+		}
+		return scriptedModels{script}, nil
+	default:
+		m, err := newOpenAI(cfg)
+		return oneModel{m}, err
+	}
+}
+
+func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
+	path := cfg.Model.Replies
+	switch {
+	case path == "" && isDemo:
+		return scripted.Parse("demo/replies.yaml", demo.Replies())
+	case path == "":
+		return nil, usagef("the scripted model needs its replies: -c model.replies=FILE (YAML or JSON, or a trajectory)")
+	}
+	script, err := scripted.Load(path)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return script, nil
+}
+
+// newOpenAI finds the key in the environment. A server of one's own may need
+// none.
+func newOpenAI(cfg *configs.Resolved) (model.Model, error) {
+	m := cfg.Model
+	if m.Name == "" {
+		return nil, usagef("no model is named; use -m NAME, or --model-class scripted")
+	}
+	base := m.BaseURL
+	if base == "" {
+		base = os.Getenv("OPENAI_BASE_URL")
+	}
+	key := os.Getenv(m.APIKeyEnv)
+	if key == "" && base == "" {
+		return nil, usagef("no key: set the environment variable %s, or -c model.base_url=URL for a server that needs none", m.APIKeyEnv)
+	}
+	om, err := openai.New(openai.Config{
+		Name: m.Name, BaseURL: base, APIKey: key, Kwargs: m.Kwargs, Stream: m.Stream,
+		Timeout: time.Duration(m.Timeout * float64(time.Second)), MaxTries: m.MaxTries, Price: m.Price,
+	})
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return om, nil
+}
+
+// modelName is what predictions are signed with.
+func modelName(cfg *configs.Resolved) string {
+	if cfg.Model.Name == "" {
+		return cfg.Model.Class
+	}
+	return cfg.Model.Name
+}
+
+// oneModel answers for every instance.
+type oneModel struct{ m model.Model }
+
+func (o oneModel) For(datasets.Instance) (model.Model, error) { return o.m, nil }
+
+// scriptedModels begin each attempt with the first reply.
+type scriptedModels struct{ script *scripted.Script }
+
+func (s scriptedModels) For(in datasets.Instance) (model.Model, error) {
+	m, err := s.script.For(in.ID)
+	if err != nil {
+		return nil, fmt.Errorf("scripted model: %w", err)
+	}
+	return m, nil
+}

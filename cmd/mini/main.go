@@ -1,0 +1,12 @@
+// Command mini lets a language model fix software in a sandbox, by bash alone.
+package main
+
+import (
+	"os"
+
+	"github.com/minibench/mini/cmd/mini/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(os.Args[1:], cli.System()))
+}

@@ -1,0 +1,243 @@
+package configs_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/configs"
+)
+
+func shipped(t *testing.T, name string) configs.Layer {
+	t.Helper()
+	l, err := configs.Shipped(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// file writes a configuration and returns its path.
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestShippedConfigurationsWork(t *testing.T) {
+	for _, names := range [][]string{{"mini"}, {"swebench"}, {"swebench", "demo"}} {
+		t.Run(strings.Join(names, "+"), func(t *testing.T) {
+			var layers []configs.Layer
+			for _, n := range names {
+				layers = append(layers, shipped(t, n))
+			}
+			cfg, err := configs.Merge(layers...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := agent.New(cfg.Agent); err != nil {
+				t.Error(cfg.Locate(err))
+			}
+		})
+	}
+}
+
+func TestLaterLayersWin(t *testing.T) {
+	path := file(t, "mine.yaml", "agent:\n  step_limit: 7\nenvironment:\n  env: {A: one, PAGER: less}\n  interpreter: [sh]\n")
+	var layers []configs.Layer
+	for _, arg := range []string{path, "environment.env.A=two", "agent.cost_limit=0.5", "model.model_name=a=b", `model.model_kwargs={"temperature":0,"stop":["x"]}`} {
+		l, err := configs.Read(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layers = append(layers, l)
+	}
+	cfg, err := configs.Merge(append([]configs.Layer{shipped(t, "swebench")}, layers...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{
+		cfg.Agent.StepLimit, cfg.Agent.CostLimit, cfg.Environment.Env["A"], cfg.Environment.Env["PAGER"],
+		cfg.Environment.Env["BASH_ENV"], cfg.Environment.Interpreter, cfg.Model.Name, cfg.Model.Kwargs,
+	}
+	want := []any{
+		7, 0.5, "two", "less",
+		"/root/.bashrc", []string{"sh"}, "a=b", map[string]any{"temperature": 0, "stop": []any{"x"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("merged (-want +got):\n%s", diff)
+	}
+	for key, want := range map[string]string{
+		"agent.step_limit": path + ":2", "agent.cost_limit": "-c agent.cost_limit=0.5", "environment.env.A": "-c environment.env.A=two",
+	} {
+		if o, ok := cfg.Origin(key); !ok || o.String() != want {
+			t.Errorf("%s comes from %q, want %q", key, o, want)
+		}
+	}
+}
+
+func TestValuesOfSettings(t *testing.T) {
+	for arg, want := range map[string]any{
+		"model.model_kwargs.x=1":        1,
+		"model.model_kwargs.x=-2.5":     -2.5,
+		"model.model_kwargs.x=true":     true,
+		"model.model_kwargs.x=null":     nil,
+		"model.model_kwargs.x=":         "",
+		"model.model_kwargs.x=a b":      "a b",
+		`model.model_kwargs.x="12"`:     "12",
+		"model.model_kwargs.x=[1,2]":    []any{1, 2},
+		`model.model_kwargs.x={"a":{}}`: map[string]any{"a": map[string]any{}},
+		"model.model_kwargs.x=yes":      "yes",
+		"model.model_kwargs.x=ž: y":     "ž: y",
+	} {
+		t.Run(arg, func(t *testing.T) {
+			l, err := configs.Read(arg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg, err := configs.Merge(shipped(t, "mini"), l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, cfg.Model.Kwargs["x"]); diff != "" {
+				t.Errorf("value (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMistakesNameThePlace(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"unknown key", "agent:\n  stp_limit: 3\n", ":2: unknown key agent.stp_limit; did you mean agent.step_limit?"},
+		{"unknown section", "\nagnet:\n  step_limit: 3\n", ":2: unknown key agnet; did you mean agent?"},
+		{"nothing near", "run:\n  zzzzzzzz: 3\n", ":2: unknown key run.zzzzzzzz; run has env_startup_command, max_starts"},
+		{"wrong type", "agent:\n  step_limit: many\n", `:2: agent.step_limit: a whole number is needed, "many" is not`},
+		{"list for a text", "model:\n  model_name: [a]\n", ":2: model.model_name: a text is needed, a list is not"},
+		{"text for a section", "model: x\n", `:1: model: keys and values are needed, "x" is not`},
+		{"a list as a file", "- a\n", ":1: the file: keys and values are needed, a list is not"},
+		{"twice", "agent:\n  step_limit: 1\n  step_limit: 2\n", ":3: agent.step_limit is set twice; first in line 2"},
+		{"not YAML", "agent: [\n", "did not find expected node content"},
+		{"two documents", "agent: {}\n---\nagent: {}\n", "a second document"},
+		{"class", "model:\n  model_class: gpt\n", `:2: model.model_class: "gpt" is not one of openai, scripted`},
+		{"timeout", "environment:\n  timeout: -1\n", ":2: environment.timeout: -1 is not a number of seconds"},
+		{"size", "environment:\n  memory: lots\n", `:2: environment.memory: "lots" is not a size`},
+		{"workers", "run:\n  workers: 0\n", ":2: run.workers: 0 is less than 1"},
+		{"a key", "model:\n  model_kwargs:\n    api_key: sk-123\n", ":3: model.model_kwargs.api_key: keys are never part"},
+		{"prompt file", "agent:\n  system_template: {file: nope.txt}\n", ":2: agent.system_template: open "},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := file(t, "x.yaml", tt.text)
+			l, err := configs.ReadFile(path)
+			if err == nil {
+				_, err = configs.Merge(shipped(t, "swebench"), l)
+			}
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if !errors.Is(err, configs.ErrConfig) || !strings.HasPrefix(err.Error(), path) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %q, want the file and %q", err, tt.want)
+			}
+			if strings.Contains(err.Error(), "sk-123") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("a key or a line end in %q", err)
+			}
+		})
+	}
+}
+
+func TestTemplateMistakesNameTheLineInTheFile(t *testing.T) {
+	dir := t.TempDir()
+	prompt := filepath.Join(dir, "prompt.txt")
+	if err := os.WriteFile(prompt, []byte("one\ntwo {{.tusk}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ text, want string }{
+		"block":       {"# mine\nagent:\n  instance_template: |\n    one\n    two\n    {{.tusk}}\n", "x.yaml:6: agent.instance_template: unknown variable .tusk"},
+		"one line":    {"agent:\n  instance_template: '{{.tusk}}'\n", "x.yaml:2: agent.instance_template: unknown variable .tusk"},
+		"prompt file": {"agent:\n  instance_template: {file: prompt.txt}\n", "prompt.txt:2: agent.instance_template: unknown variable .tusk"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, "x.yaml")
+			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			l, err := configs.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg, err := configs.Merge(shipped(t, "swebench"), l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = agent.New(cfg.Agent)
+			if err := cfg.Locate(err); err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, tt.want)) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for arg, want := range map[string]string{
+		"nope.yaml":          "no such file",
+		"agent..step=1":      "empty part",
+		"agent.step_limit=x": `-c agent.step_limit=x: agent.step_limit: a whole number is needed`,
+		"agent.stp_limit=1":  "did you mean agent.step_limit?",
+	} {
+		if _, err := configs.Read(arg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", arg, err, want)
+		}
+	}
+	if _, err := configs.Read("swebench"); err != nil {
+		t.Errorf("shipped configuration by its name: %v", err)
+	}
+}
+
+func TestSecretsAreLeftOut(t *testing.T) {
+	l, err := configs.Read("environment.env.GITHUB_TOKEN=ghp_abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := configs.Merge(shipped(t, "mini"), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := cfg.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(data), "ghp_abc") || cfg.Environment.Env["GITHUB_TOKEN"] != "ghp_abc" {
+		t.Errorf("the token must work and not be written:\n%s", data)
+	}
+}
+
+// What is written as config.yaml can be given to -c again.
+func TestYAMLReadsBack(t *testing.T) {
+	cfg, err := configs.Merge(shipped(t, "swebench"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := cfg.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := configs.ReadFile(file(t, "config.yaml", string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := configs.Merge(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(cfg.Config, again.Config); diff != "" {
+		t.Errorf("read back (-first +second):\n%s", diff)
+	}
+}

@@ -1,0 +1,112 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/trajectories"
+)
+
+// closeTimeout bounds the end of a sandbox, on its own clock.
+const closeTimeout = time.Minute
+
+// attempt runs the agent once on an instance. How it ended is in the journal
+// and the outcome; the error says that the run's folder cannot be written.
+func (b *Batch) attempt(ctx context.Context, in datasets.Instance, n int, emit func(Event)) (int, trajectories.Outcome, error) {
+	header := b.Header
+	header.InstanceID, header.Attempt = in.ID, n
+	path, err := b.Folder.newAttempt(in.ID, n)
+	if err != nil {
+		return n, trajectories.Outcome{}, err
+	}
+	journal, err := trajectories.Create(path, header)
+	if err != nil {
+		return n, trajectories.Outcome{}, err
+	}
+	emit(Event{Type: AttemptStarted, Instance: in.ID, Attempt: n})
+	out := b.work(ctx, in, n, journal, emit)
+	return n, out, journal.Close()
+}
+
+// work gets a model and a sandbox and lets the agent at it.
+func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *trajectories.Journal, emit func(Event)) trajectories.Outcome {
+	start := time.Now()
+	m, err := b.Models.For(in)
+	if err != nil {
+		return ended(journal, start, err)
+	}
+	box, err := b.Sandboxes.Start(ctx, in)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return ended(journal, start, err)
+	}
+	info := box.Info()
+	b.Folder.sawImage(info)
+	emit(Event{Type: SandboxReady, Instance: in.ID, Attempt: n, Elapsed: time.Since(start).Seconds(), Warnings: info.Warnings})
+
+	out := b.Agent.Run(ctx, agent.Session{
+		Model:       m,
+		Environment: box,
+		Recorder:    &witness{journal: journal, emit: emit, instance: in.ID, attempt: n},
+		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
+	})
+	if err := closeBox(ctx, box); err != nil {
+		emit(Event{Type: Warning, Instance: in.ID, Attempt: n, Text: err.Error()})
+	}
+	return out
+}
+
+func closeBox(ctx context.Context, box env.Environment) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	if err := box.Close(ctx); err != nil {
+		return fmt.Errorf("close sandbox: %w", err)
+	}
+	return nil
+}
+
+// ended is the outcome of an attempt that never came to its agent.
+func ended(journal *trajectories.Journal, start time.Time, err error) trajectories.Outcome {
+	out := agent.Failed(start, err)
+	if _, recErr := journal.Append(trajectories.TypeOutcome, out); recErr != nil {
+		return agent.Failed(start, errors.Join(err, recErr))
+	}
+	return out
+}
+
+// witness records, and tells the run of each step as it happens.
+type witness struct {
+	journal  *trajectories.Journal
+	emit     func(Event)
+	instance string
+	attempt  int
+	step     int
+	cost     float64
+}
+
+// Append implements agent.Recorder.
+func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, error) {
+	rec, err := w.journal.Append(t, data)
+	switch d := data.(type) {
+	case trajectories.Call:
+		w.step++
+		w.cost += float64(d.Cost)
+	case trajectories.Execution:
+		w.emit(Event{
+			Type: Step, Instance: w.instance, Attempt: w.attempt, Step: w.step, Cost: w.cost,
+			Command: shorten(d.Command), ExitCode: d.ExitCode, TimedOut: d.TimedOut,
+		})
+	case trajectories.Message:
+		if d.Cause == trajectories.CauseFormatError {
+			w.emit(Event{Type: FormatError, Instance: w.instance, Attempt: w.attempt, Step: w.step, Cost: w.cost})
+		}
+	}
+	return rec, err
+}

@@ -1,0 +1,108 @@
+package runner
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// Manifest is run.json: what was run, on what, with which mini.
+type Manifest struct {
+	Format string `json:"format"`
+	// Sessions are the times mini worked in this folder, oldest first. The
+	// fields beside it are the newest session's.
+	Sessions    []Worked          `json:"sessions"`
+	MiniVersion string            `json:"mini_version"`
+	ConfigHash  string            `json:"config_sha256"` // of config.yaml
+	Dataset     Dataset           `json:"dataset"`
+	Model       Named             `json:"model"`
+	Environment Named             `json:"environment"`
+	Images      map[string]string `json:"images,omitempty"` // name -> id, of all sessions
+}
+
+// Worked is one session.
+type Worked struct {
+	MiniVersion string     `json:"mini_version"`
+	ConfigHash  string     `json:"config_sha256"`
+	Started     time.Time  `json:"started"`
+	Ended       *time.Time `json:"ended"` // null while it works, or when it was killed
+	Summary     *Summary   `json:"summary,omitempty"`
+}
+
+// Dataset says which rows were taken from where.
+type Dataset struct {
+	Name      string `json:"name"`
+	Revision  string `json:"revision,omitempty"`
+	SHA256    string `json:"sha256"`
+	Rows      int    `json:"rows"`
+	Selected  int    `json:"selected"`
+	Selection any    `json:"selection,omitempty"`
+}
+
+// Named is a class and the name within it.
+type Named struct {
+	Class string `json:"class"`
+	Name  string `json:"name,omitempty"`
+}
+
+// Begin writes run.json and config.yaml for a new session. changed says that
+// an earlier session had another configuration.
+func (f *Folder) Begin(m Manifest, config []byte) (changed bool, err error) {
+	old, err := f.manifest()
+	if err != nil {
+		return false, err
+	}
+	sum := sha256.Sum256(config)
+	m.Format = trajectories.Format
+	m.ConfigHash = hex.EncodeToString(sum[:])
+	m.Sessions = append(old.Sessions, Worked{MiniVersion: m.MiniVersion, ConfigHash: m.ConfigHash, Started: time.Now()})
+	m.Images = old.Images
+	if err := renameio.WriteFile(filepath.Join(f.dir, configFile), config, 0o644); err != nil {
+		return false, fmt.Errorf("write %s: %w", configFile, err)
+	}
+	return old.ConfigHash != "" && old.ConfigHash != m.ConfigHash, writeJSON(filepath.Join(f.dir, runFile), m)
+}
+
+// End completes run.json after a session.
+func (f *Folder) End(s Summary) error {
+	m, err := f.manifest()
+	if err != nil {
+		return err
+	}
+	if n := len(m.Sessions); n > 0 {
+		now := time.Now()
+		m.Sessions[n-1].Ended, m.Sessions[n-1].Summary = &now, &s
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m.Images == nil {
+		m.Images = map[string]string{}
+	}
+	maps.Copy(m.Images, f.images)
+	return writeJSON(filepath.Join(f.dir, runFile), m)
+}
+
+func (f *Folder) manifest() (Manifest, error) {
+	var m Manifest
+	data, err := os.ReadFile(filepath.Join(f.dir, runFile)) //nolint:gosec // within the run's folder
+	if errors.Is(err, os.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	if err != nil {
+		return m, fmt.Errorf("read %s: %w", filepath.Join(f.dir, runFile), err)
+	}
+	return m, nil
+}

@@ -1,0 +1,163 @@
+// Package report shows what happens in a run: as plain lines while it goes on,
+// and as a summary at its end. It consumes the runner's events and knows no
+// terminal.
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/trajectories"
+)
+
+// Plain writes a line per event, for logs, pipes and people.
+type Plain struct {
+	w        io.Writer
+	quiet    bool
+	now      func() time.Time
+	total    int
+	done     int
+	width    int // of the instance column
+	lastStep time.Time
+}
+
+// stepInterval bounds lines about steps: with many workers most are left out,
+// while starts and ends are always shown.
+const stepInterval = 100 * time.Millisecond
+
+// NewPlain writes to w. Quiet leaves out everything but what ended, and
+// warnings. The ids make the columns line up.
+func NewPlain(w io.Writer, quiet bool, ids []string) *Plain {
+	p := &Plain{w: w, quiet: quiet, now: time.Now}
+	for _, id := range ids {
+		p.width = min(max(p.width, len(id)), 40)
+	}
+	return p
+}
+
+// Event shows one event. A writer that fails is not the run's concern.
+func (p *Plain) Event(e runner.Event) {
+	switch e.Type {
+	case runner.RunStarted:
+		p.total = e.Total - e.Skipped
+		if e.Skipped > 0 {
+			p.line("%d of %d instances have a result already and are left as they are", e.Skipped, e.Total)
+		}
+	case runner.AttemptStarted:
+		if e.Attempt > 1 {
+			p.about(e, "attempt %d", e.Attempt)
+		}
+	case runner.SandboxReady:
+		p.detail(e, "sandbox ready after %s", seconds(e.Elapsed))
+		for _, w := range e.Warnings {
+			p.about(e, "warning: %s", w)
+		}
+	case runner.Step:
+		if now := p.now(); !p.quiet && now.Sub(p.lastStep) >= stepInterval {
+			p.lastStep = now
+			p.about(e, "step %-3d %s  %s", e.Step, status(e), e.Command)
+		}
+	case runner.FormatError:
+		p.detail(e, "step %-3d format error: the reply is sent back", e.Step)
+	case runner.Pull:
+		p.about(e, "pull: %s", e.Text)
+	case runner.Warning:
+		p.about(e, "warning: %s", e.Text)
+	case runner.AttemptFinished:
+		p.finished(e)
+	}
+}
+
+func (p *Plain) finished(e runner.Event) {
+	o := e.Outcome
+	if !e.Again {
+		p.done++
+	}
+	mark := "ok  "
+	if !o.Class.Counts() {
+		mark = "FAIL"
+	}
+	if e.Again {
+		mark = "again"
+	}
+	p.line("[%d/%d] %s %s  %s  %d steps  $%.2f  %s%s", p.done, p.total, p.name(e), mark,
+		o.ExitStatus, o.Steps, float64(o.Cost), seconds(o.End.Sub(o.Start).Seconds()), patchNote(o))
+	if o.Error != "" {
+		p.about(e, "  %s", o.Error)
+	}
+	if o.Hint != "" && !e.Again {
+		p.about(e, "  %s", o.Hint)
+	}
+	for _, w := range o.Warnings {
+		if !strings.HasPrefix(w, "the image has no ") { // said when the sandbox came up
+			p.about(e, "warning: %s", w)
+		}
+	}
+}
+
+func patchNote(o *trajectories.Outcome) string {
+	switch {
+	case o.Class.Counts() && len(o.Submission) == 0:
+		return "  empty patch"
+	case o.Autosubmitted:
+		return fmt.Sprintf("  patch of %d bytes (the working diff)", len(o.Submission))
+	case o.Class.Counts():
+		return fmt.Sprintf("  patch of %d bytes", len(o.Submission))
+	case len(o.PartialPatch) > 0:
+		return fmt.Sprintf("  partial patch of %d bytes kept", len(o.PartialPatch))
+	}
+	return ""
+}
+
+func status(e runner.Event) string {
+	switch {
+	case e.TimedOut:
+		return "timeout"
+	case e.ExitCode != 0:
+		return fmt.Sprintf("exit %-2d", e.ExitCode)
+	}
+	return "ok     "
+}
+
+func (p *Plain) name(e runner.Event) string { return fmt.Sprintf("%-*s", p.width, e.Instance) }
+
+func (p *Plain) about(e runner.Event, format string, args ...any) {
+	p.line("      "+p.name(e)+"  "+format, args...)
+}
+
+func (p *Plain) detail(e runner.Event, format string, args ...any) {
+	if !p.quiet {
+		p.about(e, format, args...)
+	}
+}
+
+// line writes one line. Names, commands and errors come from strangers: what
+// could move a terminal's cursor is shown as a sign of its own.
+func (p *Plain) line(format string, args ...any) {
+	_, _ = io.WriteString(p.w, Printable(fmt.Sprintf(format, args...))+"\n") //nolint:errcheck // see Event
+}
+
+// Printable is s on one line, with every control character, and every
+// character that reorders or hides text, replaced by U+FFFD.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case !unicode.IsPrint(r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+func seconds(s float64) string {
+	if s >= 60 {
+		return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+	}
+	return fmt.Sprintf("%.1fs", s)
+}

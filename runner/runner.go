@@ -1,0 +1,174 @@
+// Package runner works a batch: it takes instances from a queue, gives each a
+// sandbox and a model, lets the agent work, and keeps what comes of it in the
+// folder of the run. It knows sandboxes and models by interfaces only.
+//
+// The journals of the attempts are the truth; every other file is derived from
+// them and can be made again. Starting again on the same folder goes on where
+// the last run stopped, by the class of each outcome.
+//
+//	folder, err := runner.Open(dir)
+//	defer folder.Close()
+//	b := runner.Batch{Folder: folder, Agent: a, Sandboxes: s, Models: m, Workers: 8, MaxTries: 3}
+//	summary, err := b.Run(ctx, instances)
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// Sandboxes makes a fresh sandbox for an instance.
+type Sandboxes interface {
+	Start(ctx context.Context, in datasets.Instance) (env.Environment, error)
+}
+
+// Models gives the model that works on an instance; each call begins anew.
+type Models interface {
+	For(in datasets.Instance) (model.Model, error)
+}
+
+// Batch is what a run needs. All fields are required but Redo, Events and
+// Prepare.
+type Batch struct {
+	Folder    *Folder
+	Agent     *agent.Agent
+	Sandboxes Sandboxes
+	Models    Models
+	// Header is the part of the journals' first record that does not depend
+	// on the attempt.
+	Header trajectories.Header
+	// ModelName stands in preds.json.
+	ModelName string
+	Workers   int
+	// MaxTries bounds how often this run tries an instance whose sandbox or
+	// provider fails; at least 1.
+	MaxTries int
+	// Redo runs instances again that have a result. What they had is kept.
+	Redo bool
+	// Events is told what happens; it must be quick, and is called by several
+	// goroutines, one at a time.
+	Events func(Event)
+}
+
+// Summary is how a run ended.
+type Summary struct {
+	Instances int                        `json:"instances"` // that were asked for
+	Skipped   int                        `json:"skipped"`   // had a result before
+	Classes   map[trajectories.Class]int `json:"classes"`   // of all that were asked for
+	Unstarted int                        `json:"unstarted"` // never came to an attempt
+	Cost      model.Cost                 `json:"cost"`      // of this run's attempts
+	Elapsed   time.Duration              `json:"-"`
+}
+
+// Complete says whether every instance has a result.
+func (s Summary) Complete() bool {
+	return s.Classes[trajectories.Submitted]+s.Classes[trajectories.Limit] == s.Instances
+}
+
+// tryPause is waited before an instance is tried again, times the tries so far.
+const tryPause = time.Second
+
+// Run works through the instances. Cancelling ctx with cause
+// agent.ErrInterrupted stops it in good order: nothing more is started, and
+// what runs ends with its diff kept. The error is about the run's folder; how
+// instances ended is in the summary.
+func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary, error) {
+	start := time.Now()
+	book, err := b.Folder.openBook(b.ModelName)
+	if err != nil {
+		return Summary{}, err
+	}
+	todo := b.pending(book, instances)
+	emit := b.emitter()
+	emit(Event{Type: RunStarted, Total: len(instances), Skipped: len(instances) - len(todo), Workers: b.Workers})
+
+	// What cannot be written stops the run: working on would lose results.
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	workers := new(errgroup.Group)
+	workers.SetLimit(b.Workers)
+	for _, in := range todo {
+		// Go blocks while all workers are busy, so what is not started when
+		// the run is stopped never is.
+		workers.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			err := b.instance(ctx, in, book, emit)
+			if err != nil {
+				stop(agent.ErrInterrupted)
+			}
+			return err
+		})
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	err = errors.Join(workers.Wait(), book.flush())
+	s := book.summary(instances)
+	s.Skipped = len(instances) - len(todo)
+	s.Elapsed = time.Since(start)
+	emit(Event{Type: RunFinished, Summary: &s})
+	return s, errors.Join(err, b.Folder.eventsErr())
+}
+
+// pending leaves out what has a result, unless that is to be done again.
+func (b *Batch) pending(book *book, instances []datasets.Instance) []datasets.Instance {
+	var todo []datasets.Instance
+	for _, in := range instances {
+		if b.Redo || !book.counts(in.ID) {
+			todo = append(todo, in)
+		}
+	}
+	return todo
+}
+
+// instance tries one instance until it has a result, its failure is not of the
+// kind that passes, or the tries are used up.
+func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book, emit func(Event)) error {
+	for try := 1; ; try++ {
+		n, out, err := b.attempt(ctx, in, book.nextAttempt(in.ID), emit)
+		if err != nil {
+			return fmt.Errorf("instance %s: %w", in.ID, err)
+		}
+		again := out.Class.Retried() && !permanent(out) && try < b.MaxTries && ctx.Err() == nil
+		emit(Event{Type: AttemptFinished, Instance: in.ID, Attempt: n, Outcome: &out, Again: again})
+		if err := book.enter(in.ID, n, out); err != nil {
+			return fmt.Errorf("instance %s: %w", in.ID, err)
+		}
+		if !again || !pause(ctx, time.Duration(try)*tryPause) {
+			return nil
+		}
+	}
+}
+
+// permanent says that trying again would meet the same failure.
+func permanent(out trajectories.Outcome) bool {
+	switch out.ExitStatus {
+	case string(env.ImageNotFound), string(model.AuthenticationError), string(model.BadRequest), string(model.ScriptExhausted):
+		return true
+	}
+	return false
+}
+
+// pause waits, and says whether the wait came to its end.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

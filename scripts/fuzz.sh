@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for the given time each (default 10s).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+time=${1:-10s}
+
+grep -rlE '^func Fuzz' --include='*_test.go' . | while IFS= read -r file; do
+	grep -oE '^func Fuzz[A-Za-z0-9_]*' "$file" | sed 's/^func //' | while IFS= read -r target; do
+		echo "== $target ($(dirname "$file"))"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$(dirname "$file")"
+	done
+done
