@@ -1,0 +1,7 @@
+// Command mini-helper is the first process of every sandbox: it runs the
+// commands that mini sends over its standard input and reports on its standard
+// output (package helper has the frames). It is linked statically, needs
+// nothing from the image it runs in, and says nothing on its standard error.
+//
+// Everything it started dies with it, and it dies with its input.
+package main

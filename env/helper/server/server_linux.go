@@ -1,0 +1,272 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/env/process"
+)
+
+// The ways a conversation ends.
+var (
+	// ErrLease says that no frame came for as long as the client had promised.
+	ErrLease = errors.New("lease expired")
+	// errCancel is the cause of a command's end by a Cancel frame.
+	errCancel = errors.New("cancelled by the client")
+	// errEnd is the cause of a command's end with the conversation.
+	errEnd = errors.New("conversation ended")
+)
+
+// closing bounds the kill at the end of the conversation.
+const closing = 5 * time.Second
+
+// Config is what the server is made of.
+type Config struct {
+	In   io.Reader
+	Out  io.Writer // gets one frame per Write
+	Hash string    // SHA-256 of the helper's binary, in hex
+	// Environ is what commands inherit, in NAME=value form.
+	Environ []string
+}
+
+// Serve talks to the client until the conversation ends, and kills everything
+// that was started before it returns. It returns nil at the end of the input.
+// A reader goroutine may still be blocked in Config.In after any other end;
+// the program is expected to exit.
+func Serve(ctx context.Context, c Config) (err error) {
+	runner, err := process.NewOwner()
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	s := &server{out: &frames{w: c.Out}, runner: runner, hash: c.Hash, environ: c.Environ}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+		defer cancel()
+		err = errors.Join(err, s.close(ctx))
+	}()
+	return s.converse(ctx, receive(c.In))
+}
+
+type server struct {
+	out     *frames
+	runner  *process.Runner
+	hash    string
+	environ []string
+	setup   helper.Setup
+	ready   bool
+	job     *job // what runs now; nil between commands
+}
+
+// job is one command on its way.
+type job struct {
+	id     uint32
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+}
+
+// finished is nil, which blocks for ever, when no command runs.
+func (j *job) finished() <-chan struct{} {
+	if j == nil {
+		return nil
+	}
+	return j.done
+}
+
+// arrival is a frame, or why there are no more.
+type arrival struct {
+	frame helper.Frame
+	err   error
+}
+
+// receive reads frames in a goroutine of its own, so that the end of the input
+// is noticed while a command runs. The goroutine ends with the input.
+func receive(in io.Reader) <-chan arrival {
+	c := make(chan arrival)
+	go func() {
+		for {
+			f, err := helper.ReadFrame(in, helper.MaxRequest)
+			c <- arrival{f, err}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+func (s *server) converse(ctx context.Context, arrivals <-chan arrival) error {
+	lease := time.NewTimer(time.Hour)
+	lease.Stop()
+	defer lease.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-lease.C:
+			return ErrLease
+		case <-s.job.finished():
+			s.job = nil
+		case a := <-arrivals:
+			if errors.Is(a.err, io.EOF) {
+				return nil
+			}
+			err := a.err
+			if err == nil {
+				err = s.handle(ctx, a.frame)
+			}
+			if err != nil {
+				return errors.Join(err, s.fault(err))
+			}
+			if s.setup.LeaseSeconds > 0 {
+				lease.Reset(time.Duration(s.setup.LeaseSeconds) * time.Second)
+			}
+		}
+	}
+}
+
+func (s *server) handle(ctx context.Context, f helper.Frame) error {
+	if s.ready == (f.Kind == helper.KindSetup) {
+		return fmt.Errorf("%w: kind %q out of turn", helper.ErrFrame, f.Kind)
+	}
+	switch f.Kind {
+	case helper.KindSetup:
+		return s.greet(f)
+	case helper.KindRun:
+		return s.run(ctx, f)
+	case helper.KindCancel:
+		if s.job != nil && s.job.id == f.ID { // otherwise it has just ended
+			s.job.cancel(errCancel)
+		}
+		return nil
+	case helper.KindAlive:
+		return nil
+	default:
+		return fmt.Errorf("%w: unknown kind %q", helper.ErrFrame, f.Kind)
+	}
+}
+
+func (s *server) greet(f helper.Frame) error {
+	if err := json.Unmarshal(f.Body, &s.setup); err != nil {
+		return fmt.Errorf("%w: setup: %w", helper.ErrFrame, err)
+	}
+	if s.setup.Version != helper.Version {
+		return fmt.Errorf("%w: client speaks version %d, this helper %d", helper.ErrFrame, s.setup.Version, helper.Version)
+	}
+	if s.setup.LeaseSeconds < 0 || s.setup.LeaseSeconds > int((365*24*time.Hour).Seconds()) {
+		return fmt.Errorf("%w: lease of %d seconds", helper.ErrFrame, s.setup.LeaseSeconds)
+	}
+	s.environ = process.Merge(s.environ, s.setup.Env)
+	uname := process.System()
+	h := helper.Hello{
+		Version: helper.Version,
+		Hash:    s.hash,
+		System:  uname.System, Node: uname.Node, Release: uname.Release, Kernel: uname.Version, Machine: uname.Machine,
+	}
+	h.Dir, h.DirMissing = directory(s.setup.Dir)
+	s.setup.Dir = h.Dir
+	if shell, ok := process.FindShell(s.setup.Interpreter, s.environ); ok {
+		h.Shell = shell[0]
+	}
+	s.ready = true
+	return s.out.sendJSON(helper.KindHello, 0, h)
+}
+
+// directory is where commands start: dir, or where this process was started.
+func directory(dir string) (path string, missing bool) {
+	here, err := os.Getwd()
+	if err != nil {
+		here = "/"
+	}
+	if dir == "" {
+		return here, false
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(here, dir)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return here, true
+	}
+	return dir, false
+}
+
+func (s *server) run(ctx context.Context, f helper.Frame) error {
+	if s.job != nil {
+		// The Exit of the last command may have left before its end was noted.
+		select {
+		case <-s.job.done:
+		default:
+			if !s.out.exited(s.job.id) {
+				return fmt.Errorf("%w: command %d while %d runs", helper.ErrFrame, f.ID, s.job.id)
+			}
+			<-s.job.done
+		}
+	}
+	settings, script, err := helper.DecodeRun(f.Body)
+	if err != nil {
+		return err
+	}
+	if settings.TimeoutMillis < 0 || settings.TimeoutMillis > (365*24*time.Hour).Milliseconds() || settings.OutputLimit < 0 || settings.OutputLimit > env.SubmissionLimit {
+		return fmt.Errorf("%w: timeout of %d ms, limit of %d bytes", helper.ErrFrame, settings.TimeoutMillis, settings.OutputLimit)
+	}
+	c := process.Command{
+		Shell:       s.setup.Interpreter,
+		Script:      script,
+		Dir:         s.setup.Dir,
+		Env:         process.Merge(s.environ, settings.Env),
+		Timeout:     time.Duration(settings.TimeoutMillis) * time.Millisecond,
+		OutputLimit: settings.OutputLimit,
+		Markers:     settings.Markers,
+	}
+	if settings.Dir != "" {
+		c.Dir = settings.Dir
+		if !filepath.IsAbs(c.Dir) {
+			c.Dir = filepath.Join(s.setup.Dir, c.Dir)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	j := &job{id: f.ID, cancel: cancel, done: make(chan struct{})}
+	s.job = j
+	go func() { // awaited by converse or close
+		defer close(j.done)
+		defer cancel(nil)
+		res, err := s.runner.Run(ctx, c, &chunks{s.out, j.id})
+		// Nobody to tell when it cannot be written: the end of the input follows.
+		_ = s.out.exit(j.id, report(res, err))
+	}()
+	return nil
+}
+
+func report(r env.Result, err error) helper.Exit {
+	return helper.Exit{
+		ExitCode: r.ExitCode, Signal: r.Signal, DurationNanos: int64(r.Duration),
+		Head: r.Head, Bytes: r.Bytes, Chars: r.Chars, Truncated: r.Truncated,
+		TimedOut: r.TimedOut, Cancelled: err != nil, Killed: r.Killed, Survivors: r.Survivors,
+		Collateral: r.Collateral, Background: r.Background, OOMKilled: r.OOMKilled, Failure: r.Failure,
+	}
+}
+
+// fault tells the client why the helper gives up.
+func (s *server) fault(err error) error {
+	return s.out.send(helper.Frame{Kind: helper.KindFault, Body: []byte(err.Error())})
+}
+
+// close ends the running command, as far as the client still reads, and kills
+// everything.
+func (s *server) close(ctx context.Context) error {
+	if s.job != nil {
+		s.job.cancel(errEnd)
+		select {
+		case <-s.job.done:
+		case <-time.After(time.Second): // its output has no reader
+		}
+	}
+	return s.runner.Close(ctx)
+}

@@ -1,0 +1,450 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper"
+)
+
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "mini-helper-test")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	binary = filepath.Join(dir, "mini-helper")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/minibench/mini/cmd/mini-helper") //nolint:noctx // bounded by the test's own timeout
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		_, _ = os.Stderr.Write(out)
+		return 1
+	}
+	return m.Run()
+}
+
+// box is a helper running as an ordinary child process.
+type box struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  io.Reader
+	err  *bytes.Buffer
+	last uint32
+}
+
+func start(t *testing.T) *box {
+	t.Helper()
+	b := &box{t: t, err: &bytes.Buffer{}}
+	b.cmd = exec.CommandContext(t.Context(), binary)
+	b.cmd.Stderr = b.err
+	var err error
+	if b.in, err = b.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if b.out, err = b.cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = b.in.Close()
+		_ = b.cmd.Wait()
+		if b.err.Len() > 0 {
+			t.Errorf("helper wrote to its standard error: %s", b.err)
+		}
+	})
+	return b
+}
+
+func (b *box) send(kind helper.Kind, id uint32, body []byte) {
+	b.t.Helper()
+	if err := helper.WriteFrame(b.in, helper.Frame{Kind: kind, ID: id, Body: body}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *box) next() helper.Frame {
+	b.t.Helper()
+	f, err := helper.ReadFrame(b.out, helper.MaxReply)
+	if err != nil {
+		b.t.Fatalf("read frame: %v", err)
+	}
+	return f
+}
+
+func (b *box) setup(s helper.Setup) helper.Hello {
+	b.t.Helper()
+	s.Version = helper.Version
+	body, err := json.Marshal(s)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.send(helper.KindSetup, 0, body)
+	f := b.next()
+	var h helper.Hello
+	if f.Kind != helper.KindHello {
+		b.t.Fatalf("answer to setup is %q: %s", f.Kind, f.Body)
+	}
+	if err := json.Unmarshal(f.Body, &h); err != nil {
+		b.t.Fatal(err)
+	}
+	return h
+}
+
+func (b *box) begin(r helper.Run, script string) uint32 {
+	b.t.Helper()
+	body, err := helper.EncodeRun(r, script)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.last++
+	b.send(helper.KindRun, b.last, body)
+	return b.last
+}
+
+// end collects the frames of command id.
+func (b *box) end(id uint32) (helper.Exit, []byte) {
+	b.t.Helper()
+	var out []byte
+	for {
+		f := b.next()
+		if f.ID != id {
+			b.t.Fatalf("frame %q has id %d, want %d: %s", f.Kind, f.ID, id, f.Body)
+		}
+		switch f.Kind {
+		case helper.KindOutput:
+			if len(f.Body) > helper.MaxChunk {
+				b.t.Fatalf("output frame of %d bytes", len(f.Body))
+			}
+			out = append(out, f.Body...)
+		case helper.KindExit:
+			var e helper.Exit
+			if err := json.Unmarshal(f.Body, &e); err != nil {
+				b.t.Fatal(err)
+			}
+			return e, out
+		default:
+			b.t.Fatalf("unexpected frame %q: %s", f.Kind, f.Body)
+		}
+	}
+}
+
+func (b *box) run(script string) (helper.Exit, string) {
+	b.t.Helper()
+	e, out := b.end(b.begin(helper.Run{TimeoutMillis: 60_000}, script))
+	return e, string(out)
+}
+
+func TestHello(t *testing.T) {
+	b := start(t)
+	dir := t.TempDir()
+	h := b.setup(helper.Setup{Dir: dir, Env: map[string]string{"GREETING": "hello"}})
+	sum, err := exec.CommandContext(t.Context(), "sha256sum", binary).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Fields(string(sum))[0]; h.Hash != want {
+		t.Errorf("hash is %q, want %q", h.Hash, want)
+	}
+	if h.Dir != dir || h.DirMissing || filepath.Base(h.Shell) != "bash" || h.System != "Linux" || h.Machine == "" || h.Kernel == "" {
+		t.Errorf("hello is %+v", h)
+	}
+	if e, out := b.run(`echo "$GREETING from $PWD"`); out != "hello from "+dir+"\n" || e.ExitCode != 0 {
+		t.Errorf("output %q, exit %+v", out, e)
+	}
+}
+
+func TestMissingDirectory(t *testing.T) {
+	b := start(t)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := b.setup(helper.Setup{Dir: "/no/such/place"}); !h.DirMissing || h.Dir != here {
+		t.Errorf("hello is %+v, want the directory it was started in, %s", h, here)
+	}
+	if _, out := b.run("pwd"); out != here+"\n" {
+		t.Errorf("command ran in %q", out)
+	}
+	e, _ := b.end(b.begin(helper.Run{Dir: "/no/such/place"}, "pwd"))
+	if e.ExitCode != -1 || !strings.Contains(e.Failure, "/no/such/place") {
+		t.Errorf("exit is %+v", e)
+	}
+}
+
+func TestExit(t *testing.T) {
+	b := start(t)
+	b.setup(helper.Setup{})
+	e, out := b.run("printf 'a\\xff\\xc3\\xa9'; exit 7")
+	e.DurationNanos, e.OOMKilled = 0, 0
+	if diff := cmp.Diff(helper.Exit{ExitCode: 7, Head: 4, Bytes: 4, Chars: 3}, e); diff != "" {
+		t.Errorf("exit differs (-want +got):\n%s", diff)
+	}
+	if out != "a\xff\xc3\xa9" {
+		t.Errorf("output %q", out)
+	}
+}
+
+// TestFloodStaysSmall writes 200 MB and looks at the helper's peak memory.
+func TestFloodStaysSmall(t *testing.T) {
+	b := start(t)
+	b.setup(helper.Setup{})
+	e, out := b.run("head -c 200000000 /dev/zero | tr '\\0' x; echo end")
+	if e.Bytes != 200000004 || e.Chars != 200000004 || !e.Truncated || e.Head != env.DefaultOutputLimit/2 || len(out) != env.DefaultOutputLimit {
+		t.Errorf("exit %+v, %d bytes kept", e, len(out))
+	}
+	if !strings.HasSuffix(out, "xend\n") {
+		t.Errorf("output ends with %q", out[len(out)-10:])
+	}
+	peak := memory(t, b.cmd.Process.Pid)
+	t.Logf("peak resident memory: %d KiB", peak)
+	if peak > 10<<10 {
+		t.Errorf("peak resident memory is %d KiB, want at most 10 MiB", peak)
+	}
+}
+
+// memory is VmHWM in KiB.
+func memory(t *testing.T, pid int) int {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	kib, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib
+}
+
+func TestSubmissionIsWhole(t *testing.T) {
+	b := start(t)
+	b.setup(helper.Setup{})
+	id := b.begin(helper.Run{Markers: []string{"SUBMIT"}, TimeoutMillis: 60_000}, "echo; echo SUBMIT; head -c 5000000 /dev/zero")
+	e, out := b.end(id)
+	if e.Truncated || len(out) != 5000008 || e.Head != len(out) {
+		t.Errorf("exit %+v, %d bytes kept", e, len(out))
+	}
+	if peak := memory(t, b.cmd.Process.Pid); peak > 12<<10 {
+		t.Errorf("peak resident memory is %d KiB", peak)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	b := start(t)
+	b.setup(helper.Setup{})
+	id := b.begin(helper.Run{}, "echo begun; sleep 300 & sleep 300")
+	if f := b.next(); string(f.Body) != "begun\n" {
+		t.Fatalf("first frame %q: %q", f.Kind, f.Body)
+	}
+	b.send(helper.KindCancel, id+5, nil) // not this one
+	b.send(helper.KindCancel, id, nil)
+	e, _ := b.end(id)
+	if !e.Cancelled || e.TimedOut || e.ExitCode != -1 || e.Killed != 3 || e.Survivors != 0 {
+		t.Errorf("exit is %+v", e)
+	}
+	b.send(helper.KindCancel, id, nil) // too late: ignored
+	if e, out := b.run("echo on"); e.Cancelled || out != "on\n" {
+		t.Errorf("next command: %q, %+v", out, e)
+	}
+}
+
+// TestEndOfInput closes the pipe in mid-command: helper and commands are gone.
+func TestEndOfInput(t *testing.T) {
+	b := start(t)
+	b.setup(helper.Setup{})
+	b.begin(helper.Run{}, "setsid sleep 301 >/dev/null 2>&1 & echo $!; exec sleep 301")
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b.next().Body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, b.out); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.cmd.Wait(); err != nil {
+		t.Errorf("helper ended with %v, want success", err)
+	}
+	if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("process %d outlived the helper (%v)", pid, err)
+	}
+}
+
+func TestLease(t *testing.T) {
+	b := start(t)
+	b.setup(helper.Setup{LeaseSeconds: 1})
+	began := time.Now()
+	if _, err := helper.ReadFrame(b.out, helper.MaxReply); !errors.Is(err, io.EOF) {
+		t.Errorf("after the lease: %v, want io.EOF", err)
+	}
+	if took := time.Since(began); took < 900*time.Millisecond || took > 10*time.Second {
+		t.Errorf("lease of a second took %v", took)
+	}
+}
+
+func TestLeaseIsRenewed(t *testing.T) {
+	b := start(t)
+	b.setup(helper.Setup{LeaseSeconds: 1})
+	id := b.begin(helper.Run{}, "for i in 1 2 3 4 5 6; do sleep 0.3; echo $i; done")
+	for range 6 {
+		if f := b.next(); f.Kind != helper.KindOutput {
+			t.Fatalf("frame %q", f.Kind)
+		}
+		b.send(helper.KindAlive, 0, nil)
+	}
+	if e, _ := b.end(id); e.ExitCode != 0 {
+		t.Errorf("exit is %+v", e)
+	}
+}
+
+func TestMalformedInput(t *testing.T) {
+	setup := frame(t, helper.KindSetup, []byte(`{"version":1}`))
+	run := func(settings, script string) []byte {
+		body := append([]byte{0, 0, 0, byte(len(settings))}, settings...)
+		return frame(t, helper.KindRun, append(body, script...))
+	}
+	for name, input := range map[string][]byte{
+		"run before setup":     run("{}", "true"),
+		"alive before setup":   frame(t, helper.KindAlive, nil),
+		"setup twice":          append(bytes.Clone(setup), setup...),
+		"setup is not JSON":    frame(t, helper.KindSetup, []byte("hello")),
+		"other version":        frame(t, helper.KindSetup, []byte(`{"version":99}`)),
+		"negative lease":       frame(t, helper.KindSetup, []byte(`{"version":1,"lease_seconds":-1}`)),
+		"unknown kind":         append(bytes.Clone(setup), frame(t, 'Z', nil)...),
+		"length zero":          append(bytes.Clone(setup), 0, 0, 0, 0),
+		"length of everything": append(bytes.Clone(setup), 0xff, 0xff, 0xff, 0xff),
+		"cut frame":            append(bytes.Clone(setup), 0, 0, 0, 9, 'R'),
+		"empty run":            append(bytes.Clone(setup), frame(t, helper.KindRun, nil)...),
+		"settings too long":    append(bytes.Clone(setup), frame(t, helper.KindRun, []byte{0xff, 0, 0, 0, '{', '}'})...),
+		"negative timeout":     append(bytes.Clone(setup), run(`{"timeout_ms":-1}`, "true")...),
+		"absurd timeout":       append(bytes.Clone(setup), run(`{"timeout_ms":9223372036854775807}`, "true")...),
+		"absurd limit":         append(bytes.Clone(setup), run(`{"output_limit":1000000000000}`, "true")...),
+		"two at once":          append(append(bytes.Clone(setup), run("{}", "sleep 60")...), run("{}", "true")...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t)
+			if _, err := b.in.Write(input); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.in.Close(); err != nil {
+				t.Fatal(err)
+			}
+			var last helper.Frame
+			for {
+				f, err := helper.ReadFrame(b.out, helper.MaxReply)
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if last.Kind != helper.KindFault || f.Kind != helper.KindExit {
+					last = f
+				}
+			}
+			if last.Kind != helper.KindFault || len(last.Body) == 0 {
+				t.Errorf("last frame is %q %q, want a fault with its reason", last.Kind, last.Body)
+			}
+			if err := b.cmd.Wait(); err == nil {
+				t.Error("helper ended with success")
+			}
+		})
+	}
+}
+
+func frame(t *testing.T, kind helper.Kind, body []byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := helper.WriteFrame(&buf, helper.Frame{Kind: kind, ID: 1, Body: body}); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// TestPipesAreOutOfReach lets commands, as root where the tests run as root,
+// try to write into the helper's own standard output.
+func TestPipesAreOutOfReach(t *testing.T) {
+	b := start(t)
+	b.setup(helper.Setup{})
+	pid := strconv.Itoa(b.cmd.Process.Pid)
+	if os.Getuid() == 0 {
+		t.Log("running as root: only a sandbox without SYS_PTRACE refuses /proc/PID/fd; descriptors are checked alone")
+	} else if e, out := b.run("printf forged > /proc/" + pid + "/fd/1"); e.ExitCode == 0 {
+		t.Errorf("a command wrote to the helper's output: %q", out)
+	}
+	if _, out := b.run("ls /proc/$$/fd | tr '\\n' ' '"); strings.TrimSpace(out) != "0 1 2" && strings.TrimSpace(out) != "0 1 2 255" {
+		t.Errorf("a command has descriptors %q, want 0 1 2", out)
+	}
+}
+
+// TestSignals lets a command send the helper every signal that can be caught.
+// Signals 32 to 34 belong to the C libraries' threads, and the Go runtime leaves
+// them alone; their default, to end the process, does not apply to PID 1.
+func TestSignals(t *testing.T) {
+	b := start(t)
+	b.setup(helper.Setup{})
+	pid := strconv.Itoa(b.cmd.Process.Pid)
+	e, out := b.run("for s in $(seq 1 64); do case $s in 9|19|32|33|34) ;; *) kill -$s " + pid + ";; esac; done; echo sent")
+	if out != "sent\n" || e.ExitCode != 0 {
+		t.Errorf("output %q, exit %+v", out, e)
+	}
+	if _, out := b.run("echo alive"); out != "alive\n" {
+		t.Errorf("after the signals: %q", out)
+	}
+}
+
+// TestNoZombies: orphans come to the helper, and it collects them.
+func TestNoZombies(t *testing.T) {
+	b := start(t)
+	b.setup(helper.Setup{})
+	b.run("for i in $(seq 50); do (sleep 0.05 & ) ; done")
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		_, out := b.run("cat /proc/[0-9]*/stat 2>/dev/null | awk -v p=" + strconv.Itoa(b.cmd.Process.Pid) + " '{sub(/.*\\) /, \"\")} $2==p' | wc -l")
+		if strings.TrimSpace(out) == "1" { // the command's own shell
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s children left", strings.TrimSpace(out))
+		}
+	}
+}
+
+func TestConcurrentBoxes(t *testing.T) {
+	for i := range 8 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			b.setup(helper.Setup{})
+			for n := range 100 {
+				want := strconv.Itoa(n) + "\n"
+				if e, out := b.run("echo " + strconv.Itoa(n)); out != want || e.ExitCode != 0 {
+					t.Fatalf("command %d: %q, %+v", n, out, e)
+				}
+			}
+		})
+	}
+}

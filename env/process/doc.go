@@ -1,0 +1,29 @@
+// Package process runs one shell command at a time and kills what commands
+// started. Every sandbox that mini can reach directly is built on it: the
+// helper inside a container, and the local environment on the host.
+//
+// It does three things that a plain os/exec does not:
+//
+//   - Output is bounded at the source. The first half of the limit streams to
+//     the caller as it arrives, of the rest only the last half is kept, and the
+//     whole is counted in bytes and characters.
+//   - A command ends when its shell ends. A background process that still
+//     holds the output pipe does not delay the result, loses nothing it wrote
+//     before, and goes on living with its later output discarded.
+//   - At a timeout or cancel everything that the command started dies, however
+//     it tried to get away (setsid, double fork, a cleared environment), and
+//     what earlier commands left running lives on.
+//
+// A Runner made by NewOwner takes the whole operating-system process for
+// itself (a helper that is PID 1, say); one made by NewShared lives beside
+// others and beside unrelated code. All of this holds on Linux; elsewhere a
+// simple stand-in runs commands in process groups.
+//
+//	r, err := process.NewShared()
+//	if err != nil { ... }
+//	defer r.Close(ctx)
+//	var out bytes.Buffer
+//	res, err := r.Run(ctx, process.Command{Shell: []string{"bash", "-c"}, Script: "make", Dir: dir}, &out)
+//
+// Standard library only, because it is linked into the helper.
+package process

@@ -1,0 +1,165 @@
+package process
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// Bounds of a kill. A process that dies needs microseconds to milliseconds; one
+// that the kernel holds in a system call may take for ever.
+const (
+	killRounds = 64
+	killTime   = 3 * time.Second
+)
+
+// kept is what was alive before a command began: it, its descendants and
+// whatever shares a session with it outlive the command's timeout.
+type kept struct {
+	procs    map[ident]bool
+	sessions map[int]bool
+}
+
+func keep(procs []proc) kept {
+	k := kept{procs: map[ident]bool{}, sessions: map[int]bool{}}
+	for _, p := range procs {
+		k.procs[p.ident] = true
+		if p.session != 0 { // 0 is a session outside of this pid namespace
+			k.sessions[p.session] = true
+		}
+	}
+	return k
+}
+
+// protects reports whether p or an ancestor of it belongs to what was there.
+func (k kept) protects(t table, p proc) bool {
+	if len(k.procs) == 0 {
+		return false
+	}
+	up, _ := t.line(p, os.Getpid())
+	for _, a := range up {
+		if k.procs[a.ident] || k.sessions[a.session] {
+			return true
+		}
+	}
+	return false
+}
+
+// purge is one kill of everything in a family that k does not protect.
+type purge struct {
+	family  family
+	kept    kept
+	init    bool           // this process is PID 1 of its namespace
+	stopped map[ident]bool // got SIGSTOP, so cannot fork any more
+	killed  map[ident]bool // got SIGKILL
+}
+
+// toll is what a kill came to.
+type toll struct {
+	killed, survivors int
+	collateral        bool
+}
+
+// run stops before it kills, because a stopped process cannot fork: when a
+// round finds nobody new, everybody is caught, and their descent was seen
+// while it could be. Whoever still appears after the last round outran it, and
+// then the family dies as a whole.
+func (p *purge) run() toll {
+	p.stopped, p.killed = map[ident]bool{}, map[ident]bool{}
+	deadline := time.Now().Add(killTime)
+	left, fresh := p.rounds(deadline)
+	var t toll
+	if fresh && len(p.kept.procs) > 0 {
+		t.collateral = true
+		p.kept = kept{}
+		left, _ = p.rounds(deadline.Add(killTime))
+	}
+	t.survivors = len(left)
+	t.killed = max(0, len(p.killed)-len(left))
+	return t
+}
+
+// rounds ends when no victim is alive, or at the bounds with those that are;
+// fresh says that the last round met one that had not been killed before.
+func (p *purge) rounds(deadline time.Time) (left []proc, fresh bool) {
+	pause := 50 * time.Microsecond
+	for n := range killRounds {
+		t := scan()
+		victims, spared := p.victims(t)
+		if len(victims) == 0 {
+			return nil, false
+		}
+		fresh = false
+		loose := false
+		for _, v := range victims {
+			fresh = fresh || !p.killed[v.ident]
+			loose = loose || !p.stopped[v.ident]
+		}
+		switch {
+		case p.init && spared == 0 && fresh:
+			p.killAll(victims)
+		case loose && n < killRounds/2:
+			p.stop(victims)
+		default:
+			p.kill(victims)
+		}
+		left = victims
+		if !fresh {
+			// All of them have their SIGKILL; what remains is the kernel's time.
+			if time.Now().After(deadline) {
+				return left, false
+			}
+			time.Sleep(pause)
+			pause = min(2*pause, 100*time.Millisecond)
+		}
+	}
+	return left, fresh
+}
+
+// victims are the living members of the family that nothing protects; spared
+// counts every other process that kill(-1) would hit.
+func (p *purge) victims(t table) (victims []proc, spared int) {
+	members := p.family.members(t)
+	for _, m := range members {
+		switch {
+		case !m.alive():
+		case p.kept.protects(t, m):
+			spared++
+		default:
+			victims = append(victims, m)
+		}
+	}
+	if p.init {
+		for _, o := range t {
+			if _, inside := t.line(o, os.Getpid()); !inside && o.pid != os.Getpid() {
+				spared++
+			}
+		}
+	}
+	return victims, spared
+}
+
+func (p *purge) stop(victims []proc) {
+	for _, v := range victims {
+		if !p.stopped[v.ident] {
+			p.stopped[v.ident] = true
+			_ = syscall.Kill(v.pid, syscall.SIGSTOP) // it may have ended: the next round tells
+		}
+	}
+}
+
+func (p *purge) kill(victims []proc) {
+	for _, v := range victims {
+		p.killed[v.ident] = true
+		_ = syscall.Kill(v.pid, syscall.SIGKILL)
+	}
+}
+
+// killAll uses the one signal that no fork can outrun. The kernel spares the
+// caller.
+func (p *purge) killAll(victims []proc) {
+	for _, v := range victims {
+		p.killed[v.ident] = true
+	}
+	_ = syscall.Kill(-1, syscall.SIGKILL)
+}

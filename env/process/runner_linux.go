@@ -1,0 +1,287 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/minibench/mini/env"
+)
+
+const (
+	// grace is how long a finished command's output is awaited while
+	// somebody else holds the pipe.
+	grace = 20 * time.Millisecond
+	// afterglow is how long a process found after the end of its command is
+	// given before it counts as left running: many are just ending.
+	afterglow = 3 * time.Millisecond
+	// lastWait bounds the wait for a killed shell that will not die.
+	lastWait = time.Second
+)
+
+// Runner runs commands and owns the processes they leave behind. Run may be
+// called by one goroutine at a time; Close may be called while it runs.
+type Runner struct {
+	family family
+	init   bool
+	alive  bool // something may be running since the last command
+
+	mu     sync.Mutex
+	closed bool
+	pipes  map[*pipe]struct{}
+	wg     sync.WaitGroup // the readers of pipes
+}
+
+// NewOwner returns a Runner that takes this whole process for itself: it
+// collects every child, kills every descendant, and adopts orphans. Nothing
+// else in the process may start or await children while it is open.
+func NewOwner() (*Runner, error) {
+	o, err := newOwner()
+	if err != nil {
+		return nil, err
+	}
+	return newRunner(o, os.Getpid() == 1), nil
+}
+
+func newRunner(f family, init bool) *Runner {
+	return &Runner{family: f, init: init, pipes: map[*pipe]struct{}{}}
+}
+
+// Run runs one command and passes the kept part of its output to out, in
+// pieces of at most 64 KiB or so while it runs. Result.Output stays empty. A command that
+// cannot be run is a Result with Failure. The error is the context's cause
+// when that ended the run; everything the command started is dead then, as
+// after a timeout.
+func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result, error) {
+	if ctx.Err() != nil {
+		return env.Result{ExitCode: -1, OOMKilled: -1}, context.Cause(ctx)
+	}
+	if why := c.obstacle(); why != "" {
+		return failure(why), nil
+	}
+	before := r.snapshot()
+	oom := oomKills()
+	collected := newOutput(out, c.OutputLimit, c.Markers)
+	began := time.Now()
+	shell, err := r.start(c, collected)
+	if err != nil {
+		return failure(err.Error()), nil
+	}
+	res := env.Result{OOMKilled: -1}
+	status, err := r.await(ctx, c.Timeout, shell, before, &res)
+	res.Duration = time.Since(began)
+	shell.pipe.settle(grace)
+	collected.finish(&res)
+	if err == nil && !res.TimedOut {
+		res.ExitCode, res.Signal = exitCode(status)
+		res.Background = r.background(before)
+	}
+	if now := oomKills(); oom >= 0 && now >= oom && r.family.alone() {
+		res.OOMKilled = now - oom
+	}
+	return res, err
+}
+
+// snapshot looks at what is alive before a command. After a command that left
+// nothing there is nothing to look for.
+func (r *Runner) snapshot() kept {
+	if !r.alive {
+		return kept{}
+	}
+	var living []proc
+	for _, p := range r.family.members(scan()) {
+		if p.alive() {
+			living = append(living, p)
+		}
+	}
+	return keep(living)
+}
+
+// running is a shell that was started.
+type running struct {
+	exited <-chan syscall.WaitStatus
+	pipe   *pipe
+}
+
+func (r *Runner) start(c Command, out *output) (running, error) {
+	environ := c.environ()
+	shell, ok := FindShell(c.Shell, environ)
+	if !ok {
+		return running{}, fmt.Errorf("There is no shell to run the command with (looked for %s).", wanted(c.Shell)) //nolint:staticcheck,revive // a sentence for Result.Failure
+	}
+	script, err := prepare(shell, c.Script)
+	if err != nil {
+		return running{}, fmt.Errorf("The command cannot be passed to the shell: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
+	}
+	defer script.close()
+	p, err := newPipe()
+	if err != nil {
+		return running{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
+	}
+	defer p.closeWriter()
+	r.family.holds(p.inode)
+	exited, err := r.fork(shell[0], script, environ, c.Dir, p)
+	if err != nil {
+		_ = p.r.Close()
+		r.family.drops(p.inode)
+		return running{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
+	}
+	r.follow(p, out)
+	return running{exited: exited, pipe: p}, nil
+}
+
+func (r *Runner) fork(path string, script prepared, environ []string, dir string, p *pipe) (<-chan syscall.WaitStatus, error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()                                        //nolint:errcheck // nothing was written
+	files := []uintptr{null.Fd(), uintptr(p.w), uintptr(p.w)} //nolint:gosec // a descriptor
+	if script.file != nil {
+		for len(files) < scriptFD {
+			files = append(files, ^uintptr(0)) // closed in the child
+		}
+		files = append(files, script.file.Fd())
+	}
+	pid, exited, err := r.family.fork(path, script.argv, &syscall.ProcAttr{
+		Dir:   dir,
+		Env:   environ,
+		Files: files,
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return nil, err
+	}
+	// When memory runs out, the kernel is to take the command first. It may
+	// refuse, or the shell may be gone already: nothing depends on it.
+	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
+	return exited, nil
+}
+
+// follow starts the reader of p.
+func (r *Runner) follow(p *pipe, out *output) {
+	r.mu.Lock()
+	r.pipes[p] = struct{}{}
+	r.mu.Unlock()
+	r.wg.Go(func() {
+		p.read(out)
+		r.family.drops(p.inode)
+		r.mu.Lock()
+		delete(r.pipes, p)
+		r.mu.Unlock()
+	})
+}
+
+// await waits for the shell, and kills what the command started when its time
+// is over.
+func (r *Runner) await(ctx context.Context, timeout time.Duration, shell running, before kept, res *env.Result) (syscall.WaitStatus, error) {
+	var expired <-chan time.Time
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	var err error
+	select {
+	case status := <-shell.exited:
+		return status, nil
+	case <-expired:
+		res.TimedOut = true
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	res.ExitCode = -1
+	t := (&purge{family: r.family, kept: before, init: r.init}).run()
+	res.Killed, res.Survivors, res.Collateral = t.killed, t.survivors, t.collateral
+	r.alive = r.alive || t.survivors > 0
+	timer := time.NewTimer(lastWait)
+	defer timer.Stop()
+	select {
+	case <-shell.exited:
+	case <-timer.C:
+	}
+	return 0, err
+}
+
+// background lists what the command left running, oldest first.
+func (r *Runner) background(before kept) []env.Process {
+	left := r.leftover(before)
+	if len(left) > 0 {
+		time.Sleep(afterglow)
+		left = r.leftover(before)
+	}
+	var list []env.Process
+	for _, p := range left[:min(len(left), env.MaxBackground)] {
+		list = append(list, env.Process{PID: p.pid, Name: p.name})
+	}
+	return list
+}
+
+func (r *Runner) leftover(before kept) []proc {
+	t := scan()
+	var left []proc
+	r.alive = false
+	for _, p := range r.family.members(t) {
+		if !p.alive() {
+			continue
+		}
+		r.alive = true
+		if !before.protects(t, p) {
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+// Close kills everything that commands started and waits for it, at most until
+// ctx ends. A second call returns nil.
+func (r *Runner) Close(ctx context.Context) error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	r.mu.Unlock()
+	t := (&purge{family: r.family, init: r.init}).run()
+	r.mu.Lock()
+	for p := range r.pipes {
+		_ = p.r.Close()
+	}
+	r.mu.Unlock()
+	done := make(chan struct{})
+	go func() { // ends with the readers, which end with their closed pipes
+		r.wg.Wait()
+		r.family.close()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("close runner: %w", context.Cause(ctx))
+	}
+	if t.survivors > 0 {
+		return fmt.Errorf("close runner: %d processes cannot be killed", t.survivors)
+	}
+	return nil
+}
+
+// exitCode is the shell's view: 128+n for a death by signal n.
+func exitCode(ws syscall.WaitStatus) (code, signal int) {
+	if ws.Signaled() {
+		return 128 + int(ws.Signal()), int(ws.Signal())
+	}
+	return ws.ExitStatus(), 0
+}
+
+func wanted(shell []string) string {
+	if len(shell) == 0 || shell[0] == "bash" {
+		return "bash and sh"
+	}
+	return shell[0]
+}

@@ -1,0 +1,295 @@
+package process
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"unsafe"
+)
+
+// TagVariable is set in the environment of every command of a shared runner
+// (see Runner.Tag), and tells its processes from those of other runners.
+const TagVariable = "MINI_LOCAL_SANDBOX"
+
+// NewShared returns a Runner that lives in a process beside other runners and
+// unrelated code. While one is open, this process is a subreaper: orphans of
+// commands become its children.
+//
+// Every command has a session of its own, so whatever descends from this
+// process and is in another session comes from a command. Which runner's it is
+// follows from its session or process group, its ancestors, the runner's tag in
+// its environment, or an output pipe it holds. A process that has cut all of
+// these (its environment cleared, its parent dead, its output elsewhere)
+// before anybody looked cannot be told apart while several runners are open: it
+// lives on until the last of them closes. The program around must keep one rule
+// for this: while a shared runner is open, it starts no processes in sessions of
+// their own, or they are taken for a command's.
+func NewShared() (*Runner, error) {
+	s := &shared{tag: rand.Text(), pipes: map[uint64]bool{}}
+	if err := house.admit(s); err != nil {
+		return nil, err
+	}
+	return newRunner(s, false), nil
+}
+
+// Tag is the variable that every command's environment must carry, as
+// NAME=value; empty where the runner needs none.
+func (r *Runner) Tag() string {
+	if s, ok := r.family.(*shared); ok {
+		return TagVariable + "=" + s.tag
+	}
+	return ""
+}
+
+// house is what the shared runners of this process have in common. It is a
+// variable of the package because its subject, the children of this process,
+// exists once.
+var house = &shelter{
+	families: map[*shared]bool{},
+	shells:   map[int]bool{},
+	sessions: map[int]*shared{},
+	known:    map[ident]*shared{},
+}
+
+type shelter struct {
+	mu       sync.Mutex
+	families map[*shared]bool
+	shells   map[int]bool      // children with a goroutine that awaits them
+	sessions map[int]*shared   // by the pid of the shell that began it
+	known    map[ident]*shared // whose a process was found to be
+}
+
+func (h *shelter) admit(s *shared) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.families) == 0 {
+		if err := setSubreaper(true); err != nil {
+			return err
+		}
+	}
+	h.families[s] = true
+	return nil
+}
+
+func (h *shelter) dismiss(s *shared) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.families, s)
+	for id, owner := range h.sessions {
+		if owner == s {
+			delete(h.sessions, id)
+		}
+	}
+	for id, owner := range h.known {
+		if owner == s {
+			delete(h.known, id)
+		}
+	}
+	if len(h.families) == 0 {
+		_ = setSubreaper(false) // cannot fail once it has succeeded
+	}
+}
+
+// shared is the family of one of several runners.
+type shared struct {
+	tag   string
+	pipes map[uint64]bool // guarded by house.mu
+	wg    sync.WaitGroup  // those who await shells
+}
+
+// fork registers the shell under the lock that every reaping takes.
+func (s *shared) fork(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan syscall.WaitStatus, error) {
+	house.mu.Lock()
+	defer house.mu.Unlock()
+	pid, err := syscall.ForkExec(path, argv, attr)
+	if err != nil {
+		return 0, nil, err
+	}
+	house.shells[pid] = true
+	house.sessions[pid] = s
+	c := make(chan syscall.WaitStatus, 1)
+	s.wg.Go(func() { c <- awaitShell(pid) })
+	return pid, c, nil
+}
+
+// awaitShell looks first and collects under the lock: between the two the pid
+// cannot be given to another shell.
+func awaitShell(pid int) syscall.WaitStatus {
+	const (
+		byPid  = 1
+		exited = 4          // WEXITED
+		noWait = 0x01000000 // WNOWAIT
+	)
+	var info [16]uint64 // siginfo_t
+	for {
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, byPid, uintptr(pid), uintptr(unsafe.Pointer(&info)), exited|noWait, 0, 0) //nolint:gosec // waitid wants the address of its answer
+		if errno != syscall.EINTR {
+			break
+		}
+	}
+	house.mu.Lock()
+	defer house.mu.Unlock()
+	delete(house.shells, pid)
+	return collect(pid, 0)
+}
+
+func collect(pid, options int) syscall.WaitStatus {
+	var ws syscall.WaitStatus
+	for {
+		if _, err := syscall.Wait4(pid, &ws, options, nil); err != syscall.EINTR { //nolint:errorlint // system calls return bare numbers
+			return ws
+		}
+	}
+}
+
+func (s *shared) holds(inode uint64) {
+	house.mu.Lock()
+	defer house.mu.Unlock()
+	s.pipes[inode] = true
+}
+
+func (s *shared) drops(inode uint64) {
+	house.mu.Lock()
+	defer house.mu.Unlock()
+	delete(s.pipes, inode)
+}
+
+func (s *shared) alone() bool {
+	house.mu.Lock()
+	defer house.mu.Unlock()
+	return len(house.families) == 1
+}
+
+func (s *shared) close() {
+	s.wg.Wait()
+	house.dismiss(s)
+}
+
+// members sorts every process that came from a command to its runner, collects
+// the dead, and returns those of s.
+func (s *shared) members(t table) []proc {
+	self := os.Getpid()
+	var orphans []proc
+	house.mu.Lock()
+	defer house.mu.Unlock()
+	var found []proc
+	for _, p := range t.below(self) { // oldest first: parents before their children, nearly always
+		if p.session == t[self].session {
+			continue
+		}
+		if house.owner(t, p, self) == s {
+			found = append(found, p)
+		}
+		if p.parent == self && !p.alive() && !house.shells[p.pid] {
+			orphans = append(orphans, p)
+		}
+	}
+	for _, p := range orphans {
+		// Look again: the table is some milliseconds old.
+		if now, ok := readProc(p.pid, make([]byte, 1024)); ok && now.ident == p.ident && !now.alive() {
+			collect(p.pid, syscall.WNOHANG)
+		}
+	}
+	house.forget(t)
+	return found
+}
+
+// owner finds whose p is and remembers it; nil when nothing tells.
+func (h *shelter) owner(t table, p proc, self int) *shared {
+	if s := h.known[p.ident]; s != nil {
+		return s
+	}
+	s := h.evidence(t, p, self)
+	if s == nil && len(h.families) == 1 {
+		for only := range h.families {
+			s = only
+		}
+	}
+	if s != nil {
+		h.known[p.ident] = s
+	}
+	return s
+}
+
+func (h *shelter) evidence(t table, p proc, self int) *shared {
+	up, _ := t.line(p, self)
+	for _, a := range up {
+		if s := h.known[a.ident]; s != nil {
+			return s
+		}
+		if s := h.sessions[a.session]; s != nil {
+			return s
+		}
+		if s := h.sessions[a.group]; s != nil {
+			return s
+		}
+	}
+	tag, pipes := evidenceOf(p.pid)
+	for s := range h.families {
+		if tag == s.tag {
+			return s
+		}
+		for _, inode := range pipes {
+			if s.pipes[inode] {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// forget drops what no process stands for any more, before its pid comes again.
+func (h *shelter) forget(t table) {
+	for id := range h.known {
+		if p, ok := t[id.pid]; !ok || p.ident != id {
+			delete(h.known, id)
+		}
+	}
+	inUse := map[int]bool{}
+	for _, p := range t {
+		inUse[p.session], inUse[p.group] = true, true
+	}
+	for id := range h.sessions {
+		// A shell younger than the table is not in it.
+		if !inUse[id] && !h.shells[id] {
+			delete(h.sessions, id)
+		}
+	}
+}
+
+// evidenceOf reads what a process carries: the tag in its environment and the
+// pipes it holds. A process of another user, or one that has just ended, shows
+// nothing.
+func evidenceOf(pid int) (tag string, pipes []uint64) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	if f, err := os.Open(dir + "/environ"); err == nil { //nolint:gosec // a place in /proc
+		data, _ := io.ReadAll(io.LimitReader(f, 4<<20))
+		_ = f.Close()
+		for kv := range bytes.SplitSeq(data, []byte{0}) {
+			if value, ok := bytes.CutPrefix(kv, []byte(TagVariable+"=")); ok {
+				tag = string(value)
+			}
+		}
+	}
+	fds, err := os.ReadDir(dir + "/fd")
+	if err != nil {
+		return tag, nil
+	}
+	for _, fd := range fds {
+		target, err := os.Readlink(filepath.Join(dir, "fd", fd.Name()))
+		if err != nil {
+			continue
+		}
+		var inode uint64
+		if n, _ := fmt.Sscanf(target, "pipe:[%d]", &inode); n == 1 {
+			pipes = append(pipes, inode)
+		}
+	}
+	return tag, pipes
+}
