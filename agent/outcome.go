@@ -116,6 +116,8 @@ func Failed(start time.Time, err error) trajectories.Outcome {
 		out.Hint = e.Hint
 	} else if d, ok := errors.AsType[*defect](err); ok {
 		out.Stack = d.stack
+	} else if errors.Is(err, syscall.ENOSPC) {
+		out.Hint = "make room on the disk that holds the run's folder, and start again"
 	}
 	return out
 }

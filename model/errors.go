@@ -16,6 +16,8 @@ const (
 	BadRequest            Status = "BadRequest"
 	ContextWindowExceeded Status = "ContextWindowExceeded"
 	ContentRefused        Status = "ContentRefused"
+	// ScriptExhausted is the scripted model's: it has no reply left.
+	ScriptExhausted Status = "ScriptExhausted"
 )
 
 // Error is a failed call, after the provider's own retries. Callers find it

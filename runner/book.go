@@ -139,7 +139,7 @@ func (b *book) enter(id string, n int, out trajectories.Outcome) error {
 }
 
 func (b *book) writeTraj(id string, n int) error {
-	if err := trajectories.WriteTraj(b.folder.traj(id), b.folder.journal(id, n)); err != nil {
+	if err := trajectories.Derive(b.folder.journal(id, n), b.folder.traj(id)); err != nil {
 		return fmt.Errorf("write trajectory: %w", err)
 	}
 	return nil

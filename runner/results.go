@@ -46,7 +46,7 @@ func (b *book) flush() error {
 	defer b.mu.Unlock()
 	b.written = time.Now()
 	results := Results{Format: trajectories.Format, Instances: map[string]Result{}}
-	preds := trajectories.Predictions{}
+	preds := map[string]trajectories.Prediction{}
 	for id, e := range b.entries {
 		if e.selected == 0 {
 			continue
@@ -54,7 +54,7 @@ func (b *book) flush() error {
 		results.Instances[id] = e.result()
 		if e.outcome.Class.Counts() {
 			preds[id] = trajectories.Prediction{
-				ModelNameOrPath: b.modelName, InstanceID: id, ModelPatch: asText(e.outcome.Submission),
+				Model: b.modelName, InstanceID: id, Patch: asText(e.outcome.Submission),
 			}
 		}
 	}

@@ -18,7 +18,7 @@ type base64Form struct {
 // MarshalJSON implements json.Marshaler.
 func (b Bytes) MarshalJSON() ([]byte, error) {
 	if utf8.Valid(b) {
-		return json.Marshal(string(b))
+		return encode(string(b))
 	}
 	return json.Marshal(base64Form{Base64: b})
 }

@@ -65,7 +65,7 @@ const (
 	CauseReply       Cause = "reply"        // the model's
 	CauseObservation Cause = "observation"  // what a command gave
 	CauseFormatError Cause = "format_error" // the model is told how to write actions
-	CauseLimit       Cause = "limit"        // the reply was cut, or a limit came up
+	CauseRejection   Cause = "rejection"    // the user did not let a command run
 )
 
 // Message is one turn as the model saw or wrote it, byte for byte.

@@ -12,7 +12,7 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'cat "$tmp/err"' ERR
 exec 2>"$tmp/err"
 
-g() { git -c safe.directory='*' "$@"; }
+g() { git -c safe.directory='*' -c core.quotePath=true "$@"; }
 top=$(g rev-parse --show-toplevel)
 dir=$(g rev-parse --absolute-git-dir)
 common=$(cd "$(g rev-parse --git-common-dir)" && pwd)
@@ -42,11 +42,9 @@ else
 	# Repositories within the tree cannot travel in a patch.
 	nested=()
 	while IFS= read -r -d '' path; do
-		nested+=(":(exclude,literal)${path%/}")
-	done < <(g ls-files --others --exclude-standard --directory --no-empty-directory -z |
-		while IFS= read -r -d '' path; do
-			case $path in */) [ ! -e "$path.git" ] || printf '%s\0' "$path" ;; esac
-		done)
+		# Git lists what is in folders, but does not look into repositories.
+		case $path in */) nested+=(":(exclude,top,literal)${path%/}") ;; esac
+	done < <(g ls-files --others --exclude-standard -z)
 	g add --all --ignore-errors -- . "${nested[@]}" || true
 fi
 g diff --cached --binary --full-index --no-renames --no-color --no-ext-diff --no-textconv \

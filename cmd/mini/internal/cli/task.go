@@ -149,7 +149,7 @@ func (o *taskOptions) work(
 	if out.Class == "" {
 		return out, err
 	}
-	return out, errors.Join(err, trajectories.WriteTraj(files.traj, files.journal))
+	return out, errors.Join(err, trajectories.Derive(files.journal, files.traj))
 }
 
 // conclude says how it ended and where the files are.

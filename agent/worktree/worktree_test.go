@@ -1,0 +1,192 @@
+package worktree_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/minibench/mini/agent/worktree"
+	"github.com/minibench/mini/env/local"
+)
+
+// sh runs a script in a folder, on the test's side.
+func sh(t *testing.T, dir, script string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-ec", script)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "LC_ALL=C.UTF-8")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return string(out)
+}
+
+const seed = `git init -q -b main .
+printf 'one\ntwo\nthree\n' > a.txt
+mkdir sub && printf 'caf\xe9\nun\n' > sub/latin.txt
+printf 'x = 1\n' > code.py
+printf '*.log\n' > .gitignore
+printf 'exact\r\nlines\r\n' > crlf.txt
+ln -s a.txt link
+git add -A && git commit -qm base`
+
+func open(t *testing.T, dir string) *worktree.Tree {
+	t.Helper()
+	box, err := local.New(t.Context(), local.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { box.Close(t.Context()) })
+	tree, err := worktree.Open(t.Context(), box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// listing is every file of a working tree with mode and content.
+const listing = `find . -name .git -prune -o -not -type d -printf '%P %m %l\n' | LC_ALL=C sort
+find . -name .git -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 -r sha256sum`
+
+// Each change, taken as a diff and applied to a fresh clone of the base, must
+// give the same files, and leave no trace in the repository it was taken from.
+func TestDiffReproducesTheTree(t *testing.T) {
+	tests := []struct{ name, change, want string }{
+		{"nothing", "true", ""},
+		{"edit, add, delete", "echo four >> a.txt; echo new > new.txt; rm code.py", "new.txt"},
+		{"ignored files stay out", "echo x > debug.log; echo y >> a.txt", "a.txt"},
+		{"binary", `head -c 3000 /dev/urandom > blob.bin`, "GIT binary patch"},
+		{"text that is not UTF-8", `printf 'caf\xe9\ndeux\n' > sub/latin.txt`, "GIT binary patch"},
+		{"new text that is not UTF-8", `printf '\xfc\n' > neu.txt; echo z >> a.txt`, "+z"},
+		{"not UTF-8 under a diff driver", `printf '*.py diff=python\n' > .gitattributes; printf '# \xe9\n' > code.py`, "GIT binary patch"},
+		{"line ends", `printf 'exact\r\nlines\nmixed\r\n' > crlf.txt`, "+mixed\r"},
+		{"no newline at the end", `printf 'no end' > a.txt`, "No newline"},
+		{"modes and links", "chmod +x code.py; ln -sf code.py link; ln -s nowhere dangling", "100755"},
+		{"odd names", `mkdir 'd r'; for n in 'sp ace' 'q"uote' "a'b" 'st*r[x]' '-rf' 'tab	x' 'žluť' '#h' '!bang' 'back\slash'; do printf '\xe9 %s' "$n" > "./$n"; printf '\xe9' > "d r/$n"; done`, `\305\276lu`},
+		{"a commit of the agent's own", "echo c >> a.txt; git add -A; git commit -qm own; echo d >> a.txt", "+d"},
+		{"staged and changed again", "echo s > s.txt; git add s.txt; echo t >> s.txt", "+t"},
+		{"removed from the index only", "git rm -q --cached a.txt; echo x >> a.txt", "+x"},
+		{"the user's settings", "git config diff.noprefix true; git config color.diff always; git config diff.external false; echo e >> a.txt", "a/a.txt"},
+		{"a file becomes a folder", "rm a.txt; mkdir a.txt; echo in > a.txt/in", "a.txt/in"},
+		{"a large change", "seq 1 200000 > big.txt", "+200000"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, clone := filepath.Join(t.TempDir(), "repo"), filepath.Join(t.TempDir(), "clone")
+			sh(t, ".", "mkdir -p "+dir)
+			sh(t, dir, seed)
+			sh(t, ".", "git clone -q "+dir+" "+clone)
+			tree := open(t, dir)
+			sh(t, dir, tt.change)
+			before := sh(t, dir, "find .git -type f | sort | xargs sha256sum")
+
+			patch, err := tree.Diff(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !utf8.Valid(patch) || !strings.Contains(string(patch), tt.want) {
+				t.Errorf("patch is not UTF-8 or lacks %q:\n%.2000s", tt.want, patch)
+			}
+			if after := sh(t, dir, "find .git -type f | sort | xargs sha256sum"); after != before {
+				t.Errorf("the repository was changed:\n%s\n%s", before, after)
+			}
+			if len(patch) > 0 {
+				if err := os.WriteFile(filepath.Join(clone, "..", "p.diff"), patch, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				sh(t, clone, "git apply ../p.diff")
+			}
+			want, got := sh(t, dir, "rm -f debug.log; "+listing), sh(t, clone, listing)
+			if want != got {
+				t.Errorf("the patch gives other files.\nwant:\n%s\ngot:\n%s\npatch:\n%.3000s", want, got, patch)
+			}
+		})
+	}
+}
+
+func TestNestedRepositoriesAreLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	sh(t, dir, seed)
+	tree := open(t, dir)
+	sh(t, dir, `echo x >> a.txt
+git init -q empty-repo && echo y > empty-repo/f
+mkdir -p deep/er && git init -q deep/er/repo && cd deep/er/repo && echo z > f && git add f && git commit -qm z
+echo w > ../beside`)
+	patch, err := tree.Diff(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"empty-repo", "deep/er/repo", "Subproject"} {
+		if bytes.Contains(patch, []byte(name)) {
+			t.Errorf("%s is in the patch:\n%s", name, patch)
+		}
+	}
+	for _, name := range []string{"+x", "deep/er/beside"} {
+		if !bytes.Contains(patch, []byte(name)) {
+			t.Errorf("%s is not in the patch:\n%s", name, patch)
+		}
+	}
+}
+
+func TestWhereThereIsLittle(t *testing.T) {
+	for name, tt := range map[string]struct {
+		seed, change, want string
+		base               bool
+	}{
+		"no repository":       {"true", "echo x > f", "", false},
+		"no commit yet":       {"git init -q .", "echo x > f", "new file", true},
+		"below the top":       {seed + "; mkdir -p here", "echo x >> ../a.txt", "a/a.txt", true},
+		"a linked work tree":  {seed + "; git worktree add -q here", "echo x >> a.txt", "a/a.txt", true},
+		"a broken index":      {seed, "echo junk > .git/index; echo x >> a.txt", "+x", true},
+		"detached, with tags": {seed + "; git tag v1; git checkout -q --detach", "echo x >> a.txt", "+x", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			sh(t, dir, tt.seed)
+			if _, err := os.Stat(filepath.Join(dir, "here")); err == nil {
+				dir = filepath.Join(dir, "here")
+			}
+			tree := open(t, dir)
+			if (tree.Base != "") != tt.base {
+				t.Errorf("base is %q", tree.Base)
+			}
+			sh(t, dir, tt.change)
+			patch, err := tree.Diff(t.Context())
+			if err != nil || !strings.Contains(string(patch), tt.want) || tt.want == "" && len(patch) > 0 {
+				t.Errorf("%v, %q in:\n%s", err, tt.want, patch)
+			}
+		})
+	}
+}
+
+func TestPortable(t *testing.T) {
+	dir := t.TempDir()
+	sh(t, dir, seed)
+	tree := open(t, dir)
+	sh(t, dir, `printf 'caf\xe9\ndeux\n' > sub/latin.txt; echo "it's" >> a.txt`)
+	raw := []byte(sh(t, dir, "git diff"))
+	if utf8.Valid(raw) {
+		t.Fatal("the patch should not be UTF-8")
+	}
+	want := sh(t, dir, listing)
+	patch, err := tree.Portable(t.Context(), raw)
+	if err != nil || !utf8.Valid(patch) {
+		t.Fatalf("%v\n%s", err, patch)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".git", "p.diff"), patch, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sh(t, dir, "git checkout -q . && git apply .git/p.diff")
+	if got := sh(t, dir, listing); got != want {
+		t.Errorf("want:\n%s\ngot:\n%s\npatch:\n%s", want, got, patch)
+	}
+	if _, err := tree.Portable(t.Context(), []byte("no patch \xff")); err == nil {
+		t.Error("what does not apply must be an error")
+	}
+}

@@ -1,0 +1,41 @@
+package cli_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/minibench/mini/cmd/mini/internal/cli"
+	"github.com/minibench/mini/env/docker/dockertest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"mini": func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
+	})
+}
+
+// TestScripts runs the command line as users do. The scripts are also its
+// documentation; each says what it is about.
+func TestScripts(t *testing.T) {
+	server := newOpenAI(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       updating(),
+		Setup: func(e *testscript.Env) error {
+			home := e.WorkDir + "/home"
+			e.Setenv("HOME", home)
+			e.Setenv("SERVER", server.URL+"/v1")
+			e.Setenv("SERVER_KEY", serverKey)
+			e.Setenv("XDG_CONFIG_HOME", home+"/.config")
+			e.Setenv("XDG_STATE_HOME", home+"/.state")
+			return os.MkdirAll(home, 0o755)
+		},
+		Condition: func(cond string) (bool, error) {
+			return cond == "docker" && dockertest.Available(t), nil
+		},
+	})
+}
