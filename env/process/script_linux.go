@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 )
@@ -31,6 +32,9 @@ type prepared struct {
 // so that what the script starts does not inherit it.
 func prepare(shell []string, script string) (prepared, error) {
 	argv := append([]string{}, shell...)
+	if readsScripts(shell[0]) && (strings.HasPrefix(script, "-") || strings.HasPrefix(script, "+")) {
+		script = " " + script // a shell would take it for one more option
+	}
 	if len(script) < argvScript || (len(script) <= maxArgument && !readsScripts(shell[0])) {
 		return prepared{argv: append(argv, script)}, nil
 	}

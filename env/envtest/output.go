@@ -1,0 +1,184 @@
+package envtest
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/env"
+)
+
+// outputs: what is written arrives, byte for byte.
+func outputs(t *testing.T, open func(*testing.T) env.Environment) {
+	b := fresh(t, open)
+	for _, c := range []struct{ name, script, want string }{
+		{"nothing", "true", ""},
+		{"no final newline", "printf x", "x"},
+		{"both streams in order", "echo 1; echo 2 >&2; echo 3; echo 4 >&2", "1\n2\n3\n4\n"},
+		{"carriage returns", `printf 'a\r\nb\rc\n'`, "a\r\nb\rc\n"},
+		{"NUL bytes", `printf 'a\0b\0'`, "a\x00b\x00"},
+		{"every byte", `for i in {0..255}; do printf "\\x$(printf %x $i)"; done`, allBytes()},
+		{"invalid UTF-8", `printf '\xff\xc3(\xe2\x82'`, "\xff\xc3(\xe2\x82"},
+		{"characters", `printf 'h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80'`, "hé € 😀"},
+		{"a character in pieces", `printf '\xe2'; sleep 0.1; printf '\x82'; sleep 0.1; printf '\xac'`, "€"},
+		{"terminal codes", `printf '\033[31mred\033[0m\a\b'`, "\x1b[31mred\x1b[0m\a\b"},
+		{"no terminal", "test -t 0 || test -t 1 || test -t 2 || echo none", "none\n"},
+		{"empty input", "cat; read -r x || echo end", "end\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := box{b, t}
+			r := b.run(env.Command{Script: c.script})
+			if diff := cmp.Diff(c.want, string(r.Output)); diff != "" {
+				t.Errorf("output differs (-want +got):\n%s", diff)
+			}
+			if want := int64(len(c.want)); r.Bytes != want || r.Truncated {
+				t.Errorf("%d bytes, truncated %v; want %d, whole", r.Bytes, r.Truncated, want)
+			}
+			if want := int64(utf8.RuneCountInString(c.want)); r.Chars != want {
+				t.Errorf("%d characters, want %d", r.Chars, want)
+			}
+		})
+	}
+	t.Run("nothing is lost", func(t *testing.T) {
+		b := box{b, t}
+		for n := range 500 {
+			want := fmt.Sprintf("line %d\n", n)
+			if r := b.run(env.Command{Script: "echo line " + fmt.Sprint(n)}); string(r.Output) != want {
+				t.Fatalf("command %d: output %q, want %q", n, r.Output, want)
+			}
+		}
+	})
+	t.Run("nothing is lost beside a holder of the pipe", func(t *testing.T) {
+		b := box{b, t}
+		for n := range 20 {
+			r := b.run(env.Command{Script: "sleep 2 & head -c 60000 /dev/zero | tr '\\0' x; echo end"})
+			if len(r.Output) != 60004 || !bytes.HasSuffix(r.Output, []byte("xend\n")) {
+				t.Fatalf("command %d: %d bytes", n, len(r.Output))
+			}
+		}
+	})
+}
+
+func allBytes() string {
+	var all [256]byte
+	for i := range all {
+		all[i] = byte(i)
+	}
+	return string(all[:])
+}
+
+// limits: an output is whole up to the limit, and head and tail beyond it.
+func limits(t *testing.T, open func(*testing.T) env.Environment) {
+	b := fresh(t, open)
+	for _, c := range []struct {
+		name         string
+		limit, bytes int
+		kept         int
+	}{
+		{"below", 0, env.DefaultOutputLimit - 1, env.DefaultOutputLimit - 1},
+		{"exact", 0, env.DefaultOutputLimit, env.DefaultOutputLimit},
+		{"one more", 0, env.DefaultOutputLimit + 1, env.DefaultOutputLimit},
+		{"own limit", 100_000, 1_000_000, 100_000},
+		{"odd limit", 100_001, 1_000_000, 100_001},
+		{"too small a limit", 1, 1_000_000, env.MinOutputLimit},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := box{b, t}
+			// Numbered lines of 8 bytes tell every position apart.
+			r := b.run(env.Command{
+				Script:      fmt.Sprintf("seq -f %%07.0f 0 %d | head -c %d", c.bytes/8+1, c.bytes),
+				OutputLimit: c.limit,
+			})
+			if len(r.Output) != c.kept || r.Truncated != (c.bytes > c.kept) || r.Bytes != int64(c.bytes) || r.Chars != int64(c.bytes) {
+				t.Fatalf("kept %d of %d bytes (%d characters), truncated %v; want %d of %d",
+					len(r.Output), r.Bytes, r.Chars, r.Truncated, c.kept, c.bytes)
+			}
+			if r.Truncated && r.Head != c.kept/2 {
+				t.Errorf("head is %d bytes, want %d", r.Head, c.kept/2)
+			}
+			head, tail := r.Output, []byte(nil)
+			if r.Truncated {
+				head, tail = r.Output[:r.Head], r.Output[r.Head:]
+			}
+			checkNumbers(t, "head", head, 0)
+			checkNumbers(t, "tail", tail, c.bytes-len(tail))
+		})
+	}
+	t.Run("200 MB", func(t *testing.T) {
+		b := box{b, t}
+		r := b.run(env.Command{Script: "echo begin; head -c 200000000 /dev/zero; echo end", Timeout: 2 * time.Minute})
+		if r.Bytes != 200000010 || r.Chars != 200000010 || !r.Truncated || len(r.Output) != env.DefaultOutputLimit || r.ExitCode != 0 {
+			t.Errorf("kept %d of %d bytes, %d characters, exit code %d", len(r.Output), r.Bytes, r.Chars, r.ExitCode)
+		}
+		if !bytes.HasPrefix(r.Output, []byte("begin\n\x00")) || !bytes.HasSuffix(r.Output, []byte("\x00end\n")) {
+			t.Error("the ends of the output are not kept")
+		}
+	})
+}
+
+// checkNumbers compares part with the stream of numbered lines at an offset.
+func checkNumbers(t *testing.T, name string, part []byte, offset int) {
+	t.Helper()
+	var want bytes.Buffer
+	for n := offset / 8; want.Len() < len(part)+8; n++ {
+		fmt.Fprintf(&want, "%07d\n", n)
+	}
+	if !bytes.Equal(part, want.Bytes()[offset%8:][:len(part)]) {
+		t.Errorf("the %s is not the stream's", name)
+	}
+}
+
+// submissions: a first line that is a marker lifts the limit.
+func submissions(t *testing.T, open func(*testing.T) env.Environment) {
+	const size = 1_000_000
+	b := fresh(t, open)
+	for _, c := range []struct {
+		name, script string
+		whole        bool
+	}{
+		{"first line", "echo SUBMIT", true},
+		{"other marker", "echo DONE", true},
+		{"blank lines before", `printf '\n \t\r\n  SUBMIT\n'`, true},
+		{"spaces after", `printf 'SUBMIT \t\r\n'`, true},
+		{"in pieces", "printf '\n SUB'; sleep 0.1; printf MIT; sleep 0.1; echo", true},
+		{"half a second later", "sleep 0.5; echo SUBMIT", true},
+		{"unusual spaces", `printf '\xe2\x80'; sleep 0.1; printf '\x83\xc2\xa0SUBMIT\n'`, true},
+		{"long blank beginning", "head -c 200000 /dev/zero | tr '\\0' ' '; echo SUBMIT", false},
+		{"longer line", "echo SUBMIT now", false},
+		{"longer word", "echo SUBMITS", false},
+		{"second line", "echo; echo x; echo SUBMIT", false},
+		{"shorter", "echo SUB", false},
+		{"lower case", "echo submit", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := box{b, t}
+			r := b.run(env.Command{
+				Script:  c.script + fmt.Sprintf("; head -c %d /dev/zero", size),
+				Markers: []string{"SUBMIT", "DONE"},
+			})
+			if r.Bytes < size || r.Truncated == c.whole || (c.whole && int64(len(r.Output)) != r.Bytes) {
+				t.Errorf("kept %d of %d bytes, truncated %v; want whole: %v", len(r.Output), r.Bytes, r.Truncated, c.whole)
+			}
+		})
+	}
+	t.Run("without markers", func(t *testing.T) {
+		b := box{b, t}
+		if r := b.run(env.Command{Script: "echo SUBMIT; head -c 1000000 /dev/zero"}); !r.Truncated {
+			t.Error("the output was kept whole")
+		}
+	})
+	t.Run("20 MB byte for byte", func(t *testing.T) {
+		b := box{b, t}
+		r := b.run(env.Command{Script: "echo SUBMIT; seq -f %07.0f 0 2499999", Markers: []string{"SUBMIT"}, Timeout: time.Minute})
+		patch, ok := strings.CutPrefix(string(r.Output), "SUBMIT\n")
+		if !ok || len(patch) != 20_000_000 {
+			t.Fatalf("kept %d of %d bytes", len(r.Output), r.Bytes)
+		}
+		checkNumbers(t, "submission", []byte(patch), 0)
+	})
+}

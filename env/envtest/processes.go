@@ -1,0 +1,241 @@
+package envtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/env"
+)
+
+// escapes are ways to get out of reach of a kill. Each starts a process that
+// writes its id to $F and would live for minutes.
+var escapes = map[string]string{
+	"plain child":                     `bash -c 'echo $$ >$F; exec sleep 300' &`,
+	"foreground child":                `bash -c 'echo $$ >$F; exec sleep 300'`,
+	"setsid":                          `setsid bash -c 'echo $$ >$F; exec sleep 300' &`,
+	"orphan in a session":             `(setsid bash -c 'echo $$ >$F; exec sleep 300' &)`,
+	"nohup":                           `nohup bash -c 'echo $$ >$F; exec sleep 300' >/dev/null 2>&1 &`,
+	"signals ignored":                 `bash -c 'trap "" TERM INT HUP QUIT; echo $$ >$F; while :; do sleep 1; done' &`,
+	"disowned":                        `bash -c 'echo $$ >$F; exec sleep 300' & disown`,
+	"cleared environment":             `env -i F=$F setsid bash -c 'echo $$ >$F; exec sleep 300' &`,
+	"cleared environment, disowned":   `env -i F=$F bash -c "setsid bash -c 'echo \$\$ >$F; exec sleep 300' & disown" &`,
+	"double fork, session, no traces": `(env -i F=$F setsid bash -c '(echo $BASHPID >$F; exec sleep 300) & exit' >/dev/null 2>&1 &)`,
+	"stopped":                         `bash -c 'echo $$ >$F; kill -STOP $$; sleep 300' &`,
+	"chain of sessions":               `setsid setsid bash -c 'setsid bash -c "echo \$\$ >$F; exec sleep 300" & exit' &`,
+}
+
+// timeouts: the time is kept, and nothing that the command started survives.
+func timeouts(t *testing.T, open func(*testing.T) env.Environment) {
+	b := fresh(t, open)
+	dir := b.folder()
+	for name, script := range escapes {
+		t.Run(name, func(t *testing.T) {
+			b := box{b, t}
+			file := dir + "/pid"
+			checkTimeout(t, b.expire("rm -f $F; "+script+"\nsleep 300", file))
+			if b.runs(file) {
+				t.Error("the process survived")
+			}
+		})
+	}
+	t.Run("partial output", func(t *testing.T) {
+		b := box{b, t}
+		r := b.run(env.Command{Script: "echo before; sleep 300; echo after", Timeout: 500 * time.Millisecond})
+		checkTimeout(t, r)
+		if string(r.Output) != "before\n" {
+			t.Errorf("output %q", r.Output)
+		}
+	})
+	t.Run("writing all the time", func(t *testing.T) {
+		b := box{b, t}
+		r := b.run(env.Command{Script: "yes", Timeout: 500 * time.Millisecond})
+		checkTimeout(t, r)
+		if r.Bytes == 0 || !r.Truncated {
+			t.Errorf("%d bytes, truncated %v", r.Bytes, r.Truncated)
+		}
+	})
+	t.Run("many children", func(t *testing.T) {
+		b := box{b, t}
+		r := b.run(env.Command{Script: "for i in $(seq 60); do setsid sleep 300 & done; sleep 300", Timeout: time.Second})
+		checkTimeout(t, r)
+		if r.Killed < 61 {
+			t.Errorf("killed %d, want 61 or more", r.Killed)
+		}
+	})
+	t.Run("children that beget children", func(t *testing.T) {
+		b := box{b, t}
+		// Bounded by its generations, should the kill fail.
+		r := b.run(env.Command{
+			Script:  `cat >` + dir + `/beget <<'X'` + "\n" + `[ "$1" -gt 0 ] && { setsid bash "$0" $(($1-1)) & }; sleep 0.05` + "\nX\n" + `bash ` + dir + `/beget 500; sleep 300`,
+			Timeout: 700 * time.Millisecond,
+		})
+		checkTimeout(t, r)
+		if got := b.sh("cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c '[b]ash " + dir + "/beget' || true"); got != "0" {
+			t.Errorf("%s generations live on", got)
+		}
+	})
+	t.Run("the next command is normal", func(t *testing.T) {
+		b := box{b, t}
+		if got := b.sh("echo on"); got != "on" {
+			t.Errorf("output %q", got)
+		}
+	})
+}
+
+// expire runs a script into its timeout; on a busy machine into a longer one, if
+// it did not come as far as to write file ($F).
+func (b box) expire(script, file string) env.Result {
+	b.t.Helper()
+	for timeout := 400 * time.Millisecond; ; timeout *= 4 {
+		r := b.run(env.Command{Script: script, Env: map[string]string{"F": file}, Timeout: timeout})
+		if b.sh("test -s "+file+" && echo written || echo missing") == "written" || timeout > patience {
+			return r
+		}
+	}
+}
+
+func checkTimeout(t *testing.T, r env.Result) {
+	t.Helper()
+	if !r.TimedOut || r.ExitCode != -1 || r.Killed == 0 || r.Survivors != 0 || r.Collateral || r.Signal != 0 {
+		t.Errorf("timed out %v, exit code %d, signal %d, killed %d, survivors %d, collateral %v",
+			r.TimedOut, r.ExitCode, r.Signal, r.Killed, r.Survivors, r.Collateral)
+	}
+	if r.Duration > 20*time.Second {
+		t.Errorf("it took %v", r.Duration)
+	}
+}
+
+// keptAlive: what earlier commands left running outlives a timeout.
+func keptAlive(t *testing.T, open func(*testing.T) env.Environment) {
+	for name, server := range map[string]string{
+		"server":              `bash -c 'echo $$ >$F; exec sleep 300' &`,
+		"server in a session": `setsid nohup bash -c 'echo $$ >$F; exec sleep 300' >/dev/null 2>&1 &`,
+		"loop that forks":     `bash -c 'echo $$ >$F; while :; do sleep 0.02; done' >/dev/null 2>&1 &`,
+		"loop in a session":   `(env -i F=$F setsid bash -c 'echo $$ >$F; while :; do (sleep 0.02 &); sleep 0.02; done' >/dev/null 2>&1 &)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := fresh(t, open)
+			dir := b.folder()
+			b.run(env.Command{Script: server + "\nuntil test -s $F; do sleep 0.01; done", Env: map[string]string{"F": dir + "/server"}})
+			for range 3 {
+				checkTimeout(t, b.expire(`rm -f $F; setsid bash -c 'echo $$ >$F; exec sleep 300' & sleep 300`, dir+"/victim"))
+				if b.runs(dir + "/victim") {
+					t.Error("what the timed-out command started survived")
+				}
+				if !b.runs(dir + "/server") {
+					t.Fatal("the server of an earlier command died")
+				}
+			}
+		})
+	}
+}
+
+// background: what a command leaves running is reported, and does not delay it.
+func background(t *testing.T, open func(*testing.T) env.Environment) {
+	t.Run("holding the output", func(t *testing.T) {
+		b := fresh(t, open)
+		dir := b.folder()
+		r := b.run(env.Command{Script: `bash -c 'echo $$ >$F; exec sleep 300' & until test -s $F; do sleep 0.01; done; echo hi`, Env: map[string]string{"F": dir + "/pid"}})
+		if string(r.Output) != "hi\n" || r.TimedOut || r.ExitCode != 0 || r.Duration > 10*time.Second {
+			t.Errorf("output %q, timed out %v, after %v", r.Output, r.TimedOut, r.Duration)
+		}
+		if pid := b.sh("cat " + dir + "/pid"); len(r.Background) != 1 || fmt.Sprint(r.Background[0].PID) != pid || r.Background[0].Name != "sleep" {
+			t.Errorf("background is %v, want the sleep %s", r.Background, pid)
+		}
+		if again := b.run(env.Command{Script: "true"}); len(again.Background) != 0 {
+			t.Errorf("the next command reports %v", again.Background)
+		}
+		if !b.runs(dir + "/pid") {
+			t.Error("the process did not live on")
+		}
+	})
+	t.Run("writing on", func(t *testing.T) {
+		b := fresh(t, open)
+		dir := b.folder()
+		// It would die of SIGPIPE, or block, if nobody read what it writes.
+		b.run(env.Command{Script: `bash -c 'echo $$ >$F; while :; do head -c 100000 /dev/zero; echo x >>$F.turns; done' & until test -s $F; do sleep 0.01; done`, Env: map[string]string{"F": dir + "/pid"}})
+		b.sh(`n=$(wc -l <` + dir + `/pid.turns); until test $(wc -l <` + dir + `/pid.turns) -gt $((n+20)); do sleep 0.01; done`)
+		if !b.runs(dir + "/pid") {
+			t.Error("the process died")
+		}
+	})
+	t.Run("oldest first and bounded", func(t *testing.T) {
+		b := fresh(t, open)
+		r := b.run(env.Command{Script: fmt.Sprintf("for i in $(seq %d); do sleep 300 >/dev/null 2>&1 & done", env.MaxBackground+8)})
+		if len(r.Background) != env.MaxBackground {
+			t.Fatalf("%d processes reported, want %d", len(r.Background), env.MaxBackground)
+		}
+		for i := 1; i < len(r.Background); i++ {
+			if r.Background[i].PID < r.Background[i-1].PID && r.Background[i-1].PID-r.Background[i].PID < 10_000 { // but for a wrap of the pids
+				t.Errorf("process %d comes after %d", r.Background[i].PID, r.Background[i-1].PID)
+			}
+		}
+	})
+	t.Run("ended with the command", func(t *testing.T) {
+		b := fresh(t, open)
+		for range 20 {
+			if r := b.run(env.Command{Script: "sleep 300 & kill -9 $!"}); len(r.Background) != 0 {
+				t.Fatalf("background is %v", r.Background)
+			}
+		}
+	})
+}
+
+// cancels: the end of the context ends the command and all it started.
+func cancels(t *testing.T, open func(*testing.T) env.Environment) {
+	b := fresh(t, open)
+	dir := b.folder()
+	stop := errors.New("the user said stop")
+	t.Run("in mid-command", func(t *testing.T) {
+		b := box{b, t}
+		for name, script := range escapes {
+			file := dir + "/" + strings.ReplaceAll(name, " ", "-")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			timer := time.AfterFunc(time.Second, func() { cancel(stop) })
+			r, err := b.Execute(ctx, env.Command{Script: "echo begun; " + script + "\nsleep 300", Env: map[string]string{"F": file}, Timeout: patience})
+			timer.Stop()
+			cancel(nil)
+			if !errors.Is(err, stop) {
+				t.Fatalf("%s: error is %v, want the cause", name, err)
+			}
+			if !strings.HasPrefix(string(r.Output), "begun\n") || r.TimedOut || r.ExitCode != -1 || r.Survivors != 0 {
+				t.Errorf("%s: output %q, timed out %v, exit code %d, survivors %d", name, r.Output, r.TimedOut, r.ExitCode, r.Survivors)
+			}
+			if b.runs(file) {
+				t.Errorf("%s: the process survived", name)
+			}
+		}
+	})
+	t.Run("before the command", func(t *testing.T) {
+		b := box{b, t}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(stop)
+		if _, err := b.Execute(ctx, env.Command{Script: "touch " + dir + "/ran"}); !errors.Is(err, stop) {
+			t.Errorf("error is %v, want the cause", err)
+		}
+		if got := b.sh("test -e " + dir + "/ran && echo ran || echo did not"); got != "did not" {
+			t.Error("the command ran")
+		}
+	})
+}
+
+// turns: commands of one environment run one after another, whoever asks.
+func turns(t *testing.T, open func(*testing.T) env.Environment) {
+	b := fresh(t, open)
+	dir := b.folder()
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			r, err := b.Execute(t.Context(), env.Command{Script: "mkdir " + dir + "/turn && sleep 0.03 && rmdir " + dir + "/turn && echo ok", Timeout: patience})
+			if err != nil || string(r.Output) != "ok\n" {
+				t.Errorf("output %q, error %v", r.Output, err)
+			}
+		})
+	}
+	wg.Wait()
+}
