@@ -77,14 +77,14 @@ func (p *Plain) finished(e runner.Event) {
 	if !e.Again {
 		p.done++
 	}
-	mark := "ok  "
+	mark := "ok"
 	if !o.Class.Counts() {
 		mark = "FAIL"
 	}
 	if e.Again {
 		mark = "again"
 	}
-	p.line("[%d/%d] %s %s  %s  %d steps  $%.2f  %s%s", p.done, p.total, p.name(e), mark,
+	p.line("[%d/%d] %s %-5s %s  %d steps  $%.2f  %s%s", p.done, p.total, p.name(e), mark,
 		o.ExitStatus, o.Steps, float64(o.Cost), seconds(o.End.Sub(o.Start).Seconds()), patchNote(o))
 	if o.Error != "" {
 		p.about(e, "  %s", o.Error)

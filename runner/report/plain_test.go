@@ -1,0 +1,116 @@
+package report_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+func TestPlain(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	outcome := func(class trajectories.Class, status string) *trajectories.Outcome {
+		return &trajectories.Outcome{Class: class, ExitStatus: status, Steps: 4, Cost: 0.123, Start: start, End: start.Add(75 * time.Second)}
+	}
+	submitted := outcome(trajectories.Submitted, "Submitted")
+	submitted.Submission = []byte("diff")
+	limit := outcome(trajectories.Limit, "TimeExceeded")
+	limit.Submission, limit.Autosubmitted = []byte("diff"), true
+	lost := outcome(trajectories.Environment, "ContainerDied")
+	lost.Error, lost.PartialPatch = "run command: ContainerDied", []byte("half")
+	missing := outcome(trajectories.Environment, "ImageNotFound")
+	missing.Error, missing.Hint = "pull image nope: ImageNotFound", "check the name"
+
+	events := []runner.Event{
+		{Type: runner.RunStarted, Total: 5, Skipped: 1, Workers: 2},
+		{Type: runner.AttemptStarted, Instance: "a__b-1", Attempt: 1},
+		{Type: runner.SandboxReady, Instance: "a__b-1", Elapsed: 0.31, Warnings: []string{"the image has no /testbed; commands start in /"}},
+		{Type: runner.Step, Instance: "a__b-1", Step: 1, Command: "ls -la"},
+		{Type: runner.Step, Instance: "left out, so soon after the last"},
+		{Type: runner.FormatError, Instance: "a__b-1", Step: 2},
+		{Type: runner.Pull, Text: "nope: waiting"},
+		{Type: runner.AttemptFinished, Instance: "a__b-1", Outcome: submitted},
+		{Type: runner.AttemptFinished, Instance: "c__d-22", Outcome: limit},
+		{Type: runner.AttemptFinished, Instance: "c__d-3", Outcome: lost, Again: true},
+		{Type: runner.AttemptStarted, Instance: "c__d-3", Attempt: 2},
+		{Type: runner.AttemptFinished, Instance: "c__d-3", Outcome: missing},
+		{Type: runner.Warning, Text: "something \x1b[31mred\u202e and\nmore"},
+	}
+	for name, quiet := range map[string]bool{"plain.txt": false, "quiet.txt": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // time stands still
+				var out bytes.Buffer
+				p := report.NewPlain(&out, quiet, []string{"a__b-1", "c__d-22"})
+				for _, e := range events {
+					p.Event(e)
+				}
+				golden(t, name, out.String())
+			})
+		})
+	}
+}
+
+func TestSummary(t *testing.T) {
+	var out bytes.Buffer
+	err := report.Summary(&out, runner.Summary{
+		Instances: 9, Unstarted: 1, Cost: 12.345, Elapsed: 3723 * time.Second,
+		Classes: map[trajectories.Class]int{trajectories.Submitted: 5, trajectories.Limit: 1, trajectories.Environment: 2},
+	}, "runs/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "summary.txt", out.String())
+}
+
+// Nothing of a stranger may move the cursor, colour the screen, or reorder
+// the line.
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain žluť 🐎":         "plain žluť 🐎",
+		"a\nb\tc\rd":           "a b c d",
+		"\x1b]0;title\x07":     "\ufffd]0;title\ufffd",
+		"\u202eabc\u2066":      "\ufffdabc\ufffd",
+		"\x9b31m":              "\ufffd31m",
+		"\u200bzero":           "\ufffdzero",
+		"del\x7f\x00":          "del\ufffd\ufffd",
+		"bad \xff utf8":        "bad \ufffd utf8",
+		"next\u0085line\ufe0f": "next\ufffdline\ufe0f",
+	} {
+		got := report.Printable(in)
+		if got != want {
+			t.Errorf("Printable(%q) = %q, want %q", in, got, want)
+		}
+		if strings.ContainsAny(got, "\x1b\n\x07") {
+			t.Errorf("%q can move the cursor", got)
+		}
+	}
+}

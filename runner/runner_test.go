@@ -1,0 +1,294 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/trajectories"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// room is a sandbox without a shell: every command "succeeds" by saying what
+// the test wants. What is tested here is the batch around it.
+type room struct {
+	output string
+	err    error
+	block  bool // commands end with their context only
+	closed func()
+}
+
+func (r *room) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	if strings.Contains(c.Script, "rev-parse") {
+		return env.Result{ExitCode: 1}, nil // no repository
+	}
+	if r.block {
+		<-ctx.Done()
+		return env.Result{ExitCode: -1}, context.Cause(ctx)
+	}
+	return env.Result{Output: []byte(r.output), Chars: int64(len(r.output))}, r.err
+}
+
+func (r *room) Info() env.Info { return env.Info{Dir: "/", Image: "img", ImageID: "sha256:1"} }
+
+func (r *room) Close(context.Context) error {
+	if r.closed != nil {
+		r.closed()
+	}
+	return nil
+}
+
+type starter func(ctx context.Context, in datasets.Instance) (env.Environment, error)
+
+func (s starter) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
+	return s(ctx, in)
+}
+
+// talker answers every call the same way.
+type talker struct{ err error }
+
+func (m talker) For(datasets.Instance) (model.Model, error) { return m, nil }
+
+func (m talker) Query(context.Context, []model.Message) (model.Reply, error) {
+	return model.Reply{
+		Message: model.Message{Role: model.Assistant, Content: "```bash\nwork\n```"},
+		Finish:  model.FinishStop, Cost: 0.01, Tries: 1,
+	}, m.err
+}
+
+func submits(context.Context, datasets.Instance) (env.Environment, error) {
+	return &room{output: "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\nthe patch\n"}, nil
+}
+
+func batch(t *testing.T, dir string, s starter) *runner.Batch {
+	t.Helper()
+	folder, err := runner.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { folder.Close() })
+	a, err := agent.New(agent.Config{
+		SystemTemplate: "s", InstanceTemplate: "{{.task}}", ObservationTemplate: "{{.output}}", FormatErrorTemplate: "{{.error}}",
+		StepLimit: 5, Timeout: time.Minute, Autosubmit: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &runner.Batch{
+		Folder: folder, Agent: a, Sandboxes: s, Models: talker{}, ModelName: "m",
+		Header: trajectories.Header{Config: json.RawMessage(`{}`)}, Workers: 2, MaxTries: 3,
+	}
+}
+
+func rows(ids ...string) []datasets.Instance {
+	var list []datasets.Instance
+	for _, id := range ids {
+		list = append(list, datasets.Instance{ID: id, ProblemStatement: "p"})
+	}
+	return list
+}
+
+func results(t *testing.T, dir string) map[string]runner.Result {
+	t.Helper()
+	var r runner.Results
+	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Instances
+}
+
+func preds(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	p, err := trajectories.ReadPredictions(filepath.Join(dir, "preds.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	patches := map[string]string{}
+	for id, one := range p {
+		patches[id] = one.Patch
+	}
+	return patches
+}
+
+// What failed for want of a sandbox or a provider is tried three times, except
+// where the next try can only meet the same failure.
+func TestTries(t *testing.T) {
+	tests := []struct {
+		name     string
+		start    starter
+		model    error
+		attempts int
+		status   string
+	}{
+		{"sandbox", func(context.Context, datasets.Instance) (env.Environment, error) {
+			return nil, &env.Error{Status: env.StartFailed, Op: "start"}
+		}, nil, 3, "StartFailed"},
+		{"sandbox dies", func(context.Context, datasets.Instance) (env.Environment, error) {
+			return &room{err: &env.Error{Status: env.ContainerDied, Op: "run"}}, nil
+		}, nil, 3, "ContainerDied"},
+		{"missing image", func(context.Context, datasets.Instance) (env.Environment, error) {
+			return nil, &env.Error{Status: env.ImageNotFound, Op: "pull"}
+		}, nil, 1, "ImageNotFound"},
+		{"provider", submits, &model.Error{Status: model.RateLimited}, 3, "RateLimited"},
+		{"wrong key", submits, &model.Error{Status: model.AuthenticationError}, 1, "AuthenticationError"},
+		{"defect", submits, errors.New("surprise"), 1, "InternalError"},
+		{"result", submits, nil, 1, "Submitted"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "run")
+				b := batch(t, dir, tt.start)
+				b.Models = talker{tt.model}
+				sum, err := b.Run(t.Context(), rows("a"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := results(t, dir)["a"]
+				if r.Attempts != tt.attempts || r.ExitStatus != tt.status {
+					t.Errorf("%d attempts, %s; want %d, %s", r.Attempts, r.ExitStatus, tt.attempts, tt.status)
+				}
+				if counts := tt.status == "Submitted"; sum.Complete() != counts || (len(preds(t, dir)) == 1) != counts {
+					t.Errorf("complete %v, predictions %v", sum.Complete(), preds(t, dir))
+				}
+				for n := 1; n <= tt.attempts; n++ {
+					if _, ok, err := trajectories.Last(filepath.Join(dir, "a", "attempts", fmt.Sprint(n), "journal.jsonl")); !ok || err != nil {
+						t.Errorf("attempt %d has no outcome: %v", n, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestStartingAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	b := batch(t, dir, submits)
+	if _, err := b.Run(t.Context(), rows("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	b.Folder.Close()
+
+	// As a killed mini leaves it: c without an outcome, derived files gone.
+	torn := filepath.Join(dir, "c", "attempts", "1")
+	if err := os.MkdirAll(torn, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(torn, "journal.jsonl"), []byte(`{"id":1,"parent_id":0,"type":"header","time":"2026-01-01T00:00:00Z","data":{"format":"mini-1"}}`+"\n"+`{"id":2,"par`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"results.json", "preds.json", "a/a.traj.json"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	var started []string
+	var mu sync.Mutex
+	again := batch(t, dir, func(ctx context.Context, in datasets.Instance) (env.Environment, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		started = append(started, in.ID)
+		return submits(ctx, in)
+	})
+	sum, err := again.Run(t.Context(), rows("a", "b", "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"c"}, started); diff != "" || sum.Skipped != 2 || !sum.Complete() {
+		t.Errorf("started (-want +got):\n%s%+v", diff, sum)
+	}
+	want := map[string]string{"a": "the patch\n", "b": "the patch\n", "c": "the patch\n"}
+	if diff := cmp.Diff(want, preds(t, dir)); diff != "" {
+		t.Errorf("predictions (-want +got):\n%s", diff)
+	}
+	if r := results(t, dir)["c"]; r.Attempt != 2 {
+		t.Errorf("c has attempt %d selected, want 2", r.Attempt)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a", "a.traj.json")); err != nil {
+		t.Errorf("the derived trajectory was not made again: %v", err)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "run")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		closed := 0
+		var mu sync.Mutex
+		b := batch(t, dir, func(context.Context, datasets.Instance) (env.Environment, error) {
+			return &room{block: true, closed: func() { mu.Lock(); closed++; mu.Unlock() }}, nil
+		})
+		go func() {
+			synctest.Wait() // both workers are in mid-command
+			cancel(agent.ErrInterrupted)
+		}()
+		sum, err := b.Run(ctx, rows("a", "b", "c", "d"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum.Classes[trajectories.Interrupted] != 2 || sum.Unstarted != 2 || closed != 2 {
+			t.Errorf("%+v, %d sandboxes closed", sum, closed)
+		}
+	})
+}
+
+func TestOneMiniPerFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	batch(t, dir, submits)
+	_, err := runner.Open(dir)
+	locked, ok := errors.AsType[*runner.LockedError](err)
+	if !ok || locked.PID != fmt.Sprint(os.Getpid()) {
+		t.Errorf("second mini: %v", err)
+	}
+}
+
+func TestManifestTellsSessionsApart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	b := batch(t, dir, submits)
+	for i, config := range []string{"a: 1\n", "a: 1\n", "a: 2\n"} {
+		changed, err := b.Folder.Begin(runner.Manifest{MiniVersion: "v", Dataset: runner.Dataset{Name: "d"}}, []byte(config))
+		if err != nil || changed != (i == 2) {
+			t.Errorf("session %d: changed %v, %v", i, changed, err)
+		}
+		sum, err := b.Run(t.Context(), rows("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Folder.End(sum); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var m runner.Manifest
+	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Sessions) != 3 || m.Sessions[2].Ended == nil || m.Images["img"] != "sha256:1" || m.Format != trajectories.Format {
+		t.Errorf("manifest: %s", data)
+	}
+}
