@@ -1,0 +1,159 @@
+package trajectories
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+)
+
+// Read goes through the records of a journal, which may still be growing. A
+// last line that was torn by a crash is left out. The first error ends the
+// sequence; it names file and line.
+func Read(path string) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+		if err != nil {
+			yield(Record{}, fmt.Errorf("read journal: %w", err))
+			return
+		}
+		defer func() { _ = f.Close() }()
+		for r, err := range Scan(path, f) {
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// Scan is Read for bytes that come from elsewhere; name stands in errors.
+func Scan(name string, r io.Reader) iter.Seq2[Record, error] {
+	return scan(name, r, maxLine)
+}
+
+// scan holds one line at a time, of at most limit bytes.
+func scan(name string, r io.Reader, limit int) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		in := bufio.NewReaderSize(r, 64<<10)
+		var line []byte
+		for n := 1; ; n++ {
+			var err error
+			line, err = appendLine(in, line[:0], limit)
+			if err != nil && !errors.Is(err, io.EOF) {
+				yield(Record{}, fmt.Errorf("%s:%d: %w", name, n, err))
+				return
+			}
+			whole := err == nil
+			if !whole && len(line) == 0 {
+				return
+			}
+			rec, err := parseRecord(line, n == 1)
+			if err != nil {
+				if whole || errors.Is(err, errFormat) {
+					yield(Record{}, fmt.Errorf("%s:%d: %w", name, n, err))
+				}
+				return // torn
+			}
+			if !yield(rec, nil) || !whole {
+				return
+			}
+		}
+	}
+}
+
+// appendLine reads up to and with the next line feed; io.EOF means that there
+// was none.
+func appendLine(in *bufio.Reader, line []byte, limit int) ([]byte, error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) > limit {
+			return nil, fmt.Errorf("line of more than %d bytes", limit)
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+var errFormat = errors.New("not a journal of format " + Format)
+
+func parseRecord(line []byte, first bool) (Record, error) {
+	var r Record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return Record{}, fmt.Errorf("not a record: %w", err)
+	}
+	if r.ID < 1 || r.Type == "" {
+		return Record{}, errors.New("not a record: id or type is missing")
+	}
+	if !first {
+		return r, nil
+	}
+	var h Header
+	if err := json.Unmarshal(r.Data, &h); r.Type != TypeHeader || err != nil || h.Format != Format {
+		return Record{}, errFormat
+	}
+	return r, nil
+}
+
+// Last returns how a finished attempt ended; false means that its journal has
+// no outcome (yet). Only the end of the file is read, so that asking a large
+// run what is left to do is quick.
+func Last(path string) (Outcome, bool, error) {
+	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+	if err != nil {
+		return Outcome{}, false, fmt.Errorf("read journal: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	line, err := lastLine(f)
+	if err != nil {
+		return Outcome{}, false, fmt.Errorf("read end of %s: %w", path, err)
+	}
+	var r Record
+	if json.Unmarshal(line, &r) != nil || r.Type != TypeOutcome {
+		return Outcome{}, false, nil // torn, or the attempt did not end
+	}
+	var o Outcome
+	if err := json.Unmarshal(r.Data, &o); err != nil {
+		return Outcome{}, false, fmt.Errorf("read outcome of %s: %w", path, err)
+	}
+	return o, true, nil
+}
+
+// lastLine reads backwards, a block at a time.
+func lastLine(f *os.File) ([]byte, error) {
+	const block = 64 << 10
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	start := end
+	for buf := make([]byte, block); start > 0; {
+		n := min(start, block)
+		if _, err := f.ReadAt(buf[:n], start-n); err != nil {
+			return nil, err
+		}
+		part := buf[:n]
+		if start == end { // the line feed at the very end belongs to the line
+			part = bytes.TrimSuffix(part, []byte("\n"))
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			start += int64(i+1) - n
+			break
+		}
+		start -= n
+		if end-start > maxLine {
+			return nil, fmt.Errorf("line of more than %d bytes", maxLine)
+		}
+	}
+	line := make([]byte, end-start)
+	_, err = f.ReadAt(line, start)
+	if errors.Is(err, io.EOF) && len(line) == 0 {
+		err = nil
+	}
+	return line, err
+}

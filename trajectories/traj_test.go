@@ -1,0 +1,133 @@
+package trajectories_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+func TestDeriveHasTheFieldsOfTheFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.traj.json")
+	if err := trajectories.Derive(sample(t), path); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(mustRead(t, path), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range got["messages"].([]any) { // times are checked for being there, not for their value
+		extra, _ := m.(map[string]any)["extra"].(map[string]any)
+		if at, ok := extra["timestamp"].(float64); ok && at > 1.7e9 {
+			extra["timestamp"] = "now"
+		}
+	}
+	type object = map[string]any
+	want := object{
+		"trajectory_format": "mini-swe-agent-1.1",
+		"instance_id":       "demo__a-1",
+		"info": object{
+			"model_stats": object{"instance_cost": 0.75, "api_calls": 2.0},
+			"config": object{
+				"agent": object{"step_limit": 250.0}, "agent_type": "mini",
+				"model": object{"model_name": "m"}, "model_type": "scripted",
+				"environment": object{"cwd": "/testbed"}, "environment_type": "docker",
+			},
+			"mini_version": "0.1.0", "exit_status": "Submitted", "submission": "diff --git a/x b/x\n",
+		},
+		"messages": []any{
+			object{"role": "system", "content": "You fix <software> & more."},
+			object{"role": "user", "content": "Fix it."},
+			object{"role": "assistant", "content": "no block", "extra": object{"actions": []any{}, "cost": 0.25, "timestamp": "now"}},
+			object{"role": "user", "content": "write one block", "extra": object{
+				"interrupt_type": "FormatError", "n_actions": 0.0, "model_response": "no block",
+			}},
+			object{"role": "assistant", "content": "```bash\ncat data\n```", "extra": object{
+				"actions": []any{object{"command": "cat data"}}, "response": object{"id": "x"}, "cost": 0.5, "timestamp": "now",
+			}},
+			object{"role": "user", "content": "<returncode>3</returncode>", "extra": object{
+				"raw_output": "caf\ufffd <b>\r\n\x00", "returncode": 3.0, "timestamp": "now", "exception_info": "",
+			}},
+			object{"role": "exit", "content": "diff --git a/x b/x\n", "extra": object{
+				"exit_status": "Submitted", "submission": "diff --git a/x b/x\n",
+			}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDeriveWhatNeverEnded(t *testing.T) {
+	lines := strings.SplitAfter(string(mustRead(t, sample(t))), "\n")
+	dir := t.TempDir()
+	journal, path := filepath.Join(dir, "j"), filepath.Join(dir, "t")
+	if err := os.WriteFile(journal, []byte(strings.Join(lines[:10], "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := trajectories.Derive(journal, path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := trajectories.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Info.ExitStatus != "" || got.Info.Calls != 2 || got.Info.Cost != 0.75 || len(got.Turns) != 6 {
+		t.Errorf("status %q, %d calls, cost %v, %d turns", got.Info.ExitStatus, got.Info.Calls, got.Info.Cost, len(got.Turns))
+	}
+}
+
+func TestDeriveLeavesTheOldFileWhenItFails(t *testing.T) {
+	dir := t.TempDir()
+	journal, path := filepath.Join(dir, "j"), filepath.Join(dir, "t")
+	whole := string(mustRead(t, sample(t)))
+	broken := strings.Replace(whole, `"cause":"observation"`, `"cause":{}`, 1)
+	for name, content := range map[string]string{journal: broken, path: "old"} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := trajectories.Derive(journal, path)
+	if err == nil || !strings.Contains(err.Error(), "record 10") {
+		t.Errorf("error %v, want one that names record 10", err)
+	}
+	if got := string(mustRead(t, path)); got != "old" {
+		t.Errorf("the old file became %q", got)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("%d files left, want 2", len(entries))
+	}
+}
+
+func TestDeriveMarksWhatWasNotKept(t *testing.T) {
+	dir := t.TempDir()
+	j, err := trajectories.Create(filepath.Join(dir, "j"), trajectories.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, j, trajectories.TypeExecution, trajectories.Execution{
+		Output: trajectories.Bytes("headtail"), Head: 4, Truncated: true, Bytes: 1008,
+	})
+	add(t, j, trajectories.TypeMessage, trajectories.Message{
+		Message: model.Message{Role: model.User, Content: "o"}, Cause: trajectories.CauseObservation,
+	})
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := trajectories.Derive(filepath.Join(dir, "j"), filepath.Join(dir, "t")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := trajectories.Load(filepath.Join(dir, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("head\n[1000 bytes were not kept]\ntail", got.Turns[0].Result.Output); diff != "" {
+		t.Error(diff)
+	}
+}
