@@ -17,7 +17,7 @@ const closeTimeout = time.Minute
 
 // attempt runs the agent once on an instance. How it ended is in the journal
 // and the outcome; the error says that the run's folder cannot be written.
-func (b *Batch) attempt(ctx context.Context, in datasets.Instance, n int, emit func(Event)) (int, trajectories.Outcome, error) {
+func (b *Batch) attempt(ctx context.Context, in datasets.Instance, n int) (int, trajectories.Outcome, error) {
 	header := b.Header
 	header.InstanceID, header.Attempt = in.ID, n
 	path, err := b.Folder.newAttempt(in.ID, n)
@@ -28,13 +28,13 @@ func (b *Batch) attempt(ctx context.Context, in datasets.Instance, n int, emit f
 	if err != nil {
 		return n, trajectories.Outcome{}, err
 	}
-	emit(Event{Type: AttemptStarted, Instance: in.ID, Attempt: n})
-	out := b.work(ctx, in, n, journal, emit)
+	b.Log.Emit(Event{Type: AttemptStarted, Instance: in.ID, Attempt: n})
+	out := b.work(ctx, in, n, journal)
 	return n, out, journal.Close()
 }
 
 // work gets a model and a sandbox and lets the agent at it.
-func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *trajectories.Journal, emit func(Event)) trajectories.Outcome {
+func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *trajectories.Journal) trajectories.Outcome {
 	start := time.Now()
 	m, err := b.Models.For(in)
 	if err != nil {
@@ -49,16 +49,16 @@ func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *
 	}
 	info := box.Info()
 	b.Folder.sawImage(info)
-	emit(Event{Type: SandboxReady, Instance: in.ID, Attempt: n, Elapsed: time.Since(start).Seconds(), Warnings: info.Warnings})
+	b.Log.Emit(Event{Type: SandboxReady, Instance: in.ID, Attempt: n, Elapsed: time.Since(start).Seconds(), Warnings: info.Warnings})
 
 	out := b.Agent.Run(ctx, agent.Session{
 		Model:       m,
 		Environment: box,
-		Recorder:    &witness{journal: journal, emit: emit, instance: in.ID, attempt: n},
+		Recorder:    &witness{journal: journal, log: b.Log, instance: in.ID, attempt: n},
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
 	})
 	if err := closeBox(ctx, box); err != nil {
-		emit(Event{Type: Warning, Instance: in.ID, Attempt: n, Text: err.Error()})
+		b.Log.Emit(Event{Type: Warning, Instance: in.ID, Attempt: n, Text: err.Error()})
 	}
 	return out
 }
@@ -84,7 +84,7 @@ func ended(journal *trajectories.Journal, start time.Time, err error) trajectori
 // witness records, and tells the run of each step as it happens.
 type witness struct {
 	journal  *trajectories.Journal
-	emit     func(Event)
+	log      *Log
 	instance string
 	attempt  int
 	step     int
@@ -99,13 +99,13 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 		w.step++
 		w.cost += float64(d.Cost)
 	case trajectories.Execution:
-		w.emit(Event{
+		w.log.Emit(Event{
 			Type: Step, Instance: w.instance, Attempt: w.attempt, Step: w.step, Cost: w.cost,
 			Command: shorten(d.Command), ExitCode: d.ExitCode, TimedOut: d.TimedOut,
 		})
 	case trajectories.Message:
 		if d.Cause == trajectories.CauseFormatError {
-			w.emit(Event{Type: FormatError, Instance: w.instance, Attempt: w.attempt, Step: w.step, Cost: w.cost})
+			w.log.Emit(Event{Type: FormatError, Instance: w.instance, Attempt: w.attempt, Step: w.step, Cost: w.cost})
 		}
 	}
 	return rec, err

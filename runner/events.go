@@ -53,22 +53,32 @@ type Event struct {
 	ExitStatus string             `json:"exit_status,omitempty"`
 }
 
-// emitter stamps events, writes them to the run's file and passes them on, one
-// at a time.
-func (b *Batch) emitter() func(Event) {
-	var mu sync.Mutex
-	return func(e Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		e.Time = time.Now()
-		if e.Outcome != nil {
-			e.Class, e.ExitStatus = e.Outcome.Class, e.Outcome.ExitStatus
-			e.Cost, e.Step, e.Text = float64(e.Outcome.Cost), e.Outcome.Steps, e.Outcome.Error
-		}
-		b.Folder.writeEvent(e)
-		if b.Events != nil {
-			b.Events(e)
-		}
+// Log is where the events of a run go: into its folder, and to whoever
+// watches. Its methods are safe for concurrent use.
+type Log struct {
+	mu     sync.Mutex
+	folder *Folder
+	watch  func(Event)
+}
+
+// NewLog returns the log of a run. watch may be nil; it must be quick, and is
+// called with one event at a time.
+func NewLog(folder *Folder, watch func(Event)) *Log {
+	return &Log{folder: folder, watch: watch}
+}
+
+// Emit stamps an event with the time and passes it on.
+func (l *Log) Emit(e Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.Time = time.Now()
+	if e.Outcome != nil {
+		e.Class, e.ExitStatus = e.Outcome.Class, e.Outcome.ExitStatus
+		e.Cost, e.Step, e.Text = float64(e.Outcome.Cost), e.Outcome.Steps, e.Outcome.Error
+	}
+	l.folder.writeEvent(e)
+	if l.watch != nil {
+		l.watch(e)
 	}
 }
 

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -186,5 +187,5 @@ func (f *Folder) sawImage(info env.Info) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.images[info.Image] = info.ImageID
+	f.images[info.Image] = cmp.Or(info.ImageDigest, info.ImageID)
 }

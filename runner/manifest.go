@@ -27,7 +27,7 @@ type Manifest struct {
 	Dataset     Dataset           `json:"dataset"`
 	Model       Named             `json:"model"`
 	Environment Named             `json:"environment"`
-	Images      map[string]string `json:"images,omitempty"` // name -> id, of all sessions
+	Images      map[string]string `json:"images,omitempty"` // name -> digest, or id where it has none; of all sessions
 }
 
 // Worked is one session.

@@ -37,8 +37,7 @@ type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
-// Batch is what a run needs. All fields are required but Redo, Events and
-// Prepare.
+// Batch is what a run needs. All fields are required but Redo.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -55,9 +54,8 @@ type Batch struct {
 	MaxTries int
 	// Redo runs instances again that have a result. What they had is kept.
 	Redo bool
-	// Events is told what happens; it must be quick, and is called by several
-	// goroutines, one at a time.
-	Events func(Event)
+	// Log is told what happens.
+	Log *Log
 }
 
 // Summary is how a run ended.
@@ -89,8 +87,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 		return Summary{}, err
 	}
 	todo := b.pending(book, instances)
-	emit := b.emitter()
-	emit(Event{Type: RunStarted, Total: len(instances), Skipped: len(instances) - len(todo), Workers: b.Workers})
+	b.Log.Emit(Event{Type: RunStarted, Total: len(instances), Skipped: len(instances) - len(todo), Workers: b.Workers})
 
 	// What cannot be written stops the run: working on would lose results.
 	ctx, stop := context.WithCancelCause(ctx)
@@ -104,7 +101,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 			if ctx.Err() != nil {
 				return nil
 			}
-			err := b.instance(ctx, in, book, emit)
+			err := b.instance(ctx, in, book)
 			if err != nil {
 				stop(agent.ErrInterrupted)
 			}
@@ -118,7 +115,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	s := book.summary(instances)
 	s.Skipped = len(instances) - len(todo)
 	s.Elapsed = time.Since(start)
-	emit(Event{Type: RunFinished, Summary: &s})
+	b.Log.Emit(Event{Type: RunFinished, Summary: &s})
 	return s, errors.Join(err, b.Folder.eventsErr())
 }
 
@@ -135,14 +132,14 @@ func (b *Batch) pending(book *book, instances []datasets.Instance) []datasets.In
 
 // instance tries one instance until it has a result, its failure is not of the
 // kind that passes, or the tries are used up.
-func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book, emit func(Event)) error {
+func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book) error {
 	for try := 1; ; try++ {
-		n, out, err := b.attempt(ctx, in, book.nextAttempt(in.ID), emit)
+		n, out, err := b.attempt(ctx, in, book.nextAttempt(in.ID))
 		if err != nil {
 			return fmt.Errorf("instance %s: %w", in.ID, err)
 		}
 		again := out.Class.Retried() && !permanent(out) && try < b.MaxTries && ctx.Err() == nil
-		emit(Event{Type: AttemptFinished, Instance: in.ID, Attempt: n, Outcome: &out, Again: again})
+		b.Log.Emit(Event{Type: AttemptFinished, Instance: in.ID, Attempt: n, Outcome: &out, Again: again})
 		if err := book.enter(in.ID, n, out); err != nil {
 			return fmt.Errorf("instance %s: %w", in.ID, err)
 		}

@@ -93,7 +93,7 @@ func batch(t *testing.T, dir string, s starter) *runner.Batch {
 	}
 	return &runner.Batch{
 		Folder: folder, Agent: a, Sandboxes: s, Models: talker{}, ModelName: "m",
-		Header: trajectories.Header{Config: json.RawMessage(`{}`)}, Workers: 2, MaxTries: 3,
+		Header: trajectories.Header{Config: json.RawMessage(`{}`)}, Workers: 2, MaxTries: 3, Log: runner.NewLog(folder, nil),
 	}
 }
 

@@ -94,12 +94,16 @@ func runBench(ctx, kill context.Context, s Streams, o *benchOptions) error {
 		return err
 	}
 	defer folder.Close() //nolint:errcheck // the lock ends with the process
-	progress := report.NewPlain(s.Err, o.quiet, ids(rows))
-	boxes, err := newSandboxes(ctx, kill, cfg, o.subset == demoSubset, folder.Dir(), s.Err, progress.Event)
+	log := runner.NewLog(folder, report.NewPlain(s.Err, o.quiet, ids(rows)).Event)
+	boxes, err := newSandboxes(ctx, kill, cfg, o.subset == demoSubset, folder.Dir(), s.Err, log.Emit)
 	if err != nil {
 		return err
 	}
-	sum, err := o.work(ctx, s, cfg, set, rows, a, models, boxes, folder, progress)
+	b := runner.Batch{
+		Folder: folder, Agent: a, Sandboxes: boxes, Models: models, ModelName: modelName(cfg), Log: log,
+		Workers: cfg.Run.Workers, MaxTries: cfg.Run.MaxTries, Redo: o.redo,
+	}
+	sum, err := o.work(ctx, s, cfg, set, rows, &b, boxes.class)
 	return errors.Join(err, boxes.Close(), o.conclude(ctx, s, sum, folder, err))
 }
 
@@ -145,37 +149,32 @@ func checkAgent(cfg *configs.Resolved, rows []datasets.Instance) (*agent.Agent, 
 	return a, nil
 }
 
-// work runs the batch.
+// work writes down what is run, says it, and runs it.
 func (o *benchOptions) work(
 	ctx context.Context, s Streams, cfg *configs.Resolved, set datasets.Set, rows []datasets.Instance,
-	a *agent.Agent, models runner.Models, boxes *sandboxes, folder *runner.Folder, progress *report.Plain,
+	b *runner.Batch, environmentClass string,
 ) (runner.Summary, error) {
 	config, err := cfg.YAML()
 	if err != nil {
 		return runner.Summary{}, err
 	}
-	header, err := headerOf(cfg, boxes.class)
-	if err != nil {
+	if b.Header, err = headerOf(cfg, environmentClass); err != nil {
 		return runner.Summary{}, err
 	}
-	changed, err := folder.Begin(runner.Manifest{
+	changed, err := b.Folder.Begin(runner.Manifest{
 		MiniVersion: Version,
 		Dataset:     runner.Dataset{Name: set.Name, SHA256: set.SHA256, Rows: len(set.Instances), Selected: len(rows), Selection: o.selection},
 		Model:       runner.Named{Class: cfg.Model.Class, Name: modelName(cfg)},
-		Environment: runner.Named{Class: boxes.class, Name: cfg.Environment.Image},
+		Environment: runner.Named{Class: environmentClass, Name: cfg.Environment.Image},
 	}, config)
 	if err != nil {
 		return runner.Summary{}, err
 	}
-	if changed {
-		progress.Event(runner.Event{Type: runner.Warning, Text: "an earlier session in this folder had another configuration; its results stay"})
-	}
-	if err := announce(s.Err, cfg, set.Name, len(rows), boxes.class, folder.Dir()); err != nil {
+	if err := announce(s.Err, cfg, set.Name, len(rows), environmentClass, b.Folder.Dir()); err != nil {
 		return runner.Summary{}, err
 	}
-	b := runner.Batch{
-		Folder: folder, Agent: a, Sandboxes: boxes, Models: models, Header: header, ModelName: modelName(cfg),
-		Workers: cfg.Run.Workers, MaxTries: cfg.Run.MaxTries, Redo: o.redo, Events: progress.Event,
+	if changed {
+		b.Log.Emit(runner.Event{Type: runner.Warning, Text: "an earlier session in this folder had another configuration; its results stay"})
 	}
 	return b.Run(ctx, rows)
 }

@@ -119,12 +119,15 @@ func byDefault(cfg *configs.Resolved) bool {
 func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, emit func(runner.Event)) error {
 	e := cfg.Environment
 	engine, err := docker.Open(ctx, docker.EngineConfig{
-		MaxStarts:   cfg.Run.MaxStarts,
-		PullTimeout: duration(e.PullTimeout),
-		Progress:    func(text string) { emit(runner.Event{Type: runner.Pull, Text: text}) },
+		MaxStarts:    cfg.Run.MaxStarts,
+		PullTimeout:  duration(e.PullTimeout),
+		PullProgress: pullEvents(emit),
 	})
 	if err != nil {
 		return err
+	}
+	for _, text := range engine.Warnings() {
+		_, _ = fmt.Fprintln(w, "mini: warning:", text) //nolint:errcheck // only for people
 	}
 	removed, err := engine.Sweep(ctx)
 	if err != nil {
@@ -151,6 +154,28 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 		return box, nil
 	}
 	return nil
+}
+
+// pullInterval bounds how often a pull that goes on is told of.
+const pullInterval = 2 * time.Second
+
+// pullEvents tells of pulls at a rate that people can read.
+func pullEvents(emit func(runner.Event)) func(docker.PullProgress) {
+	var mu sync.Mutex
+	told := map[string]time.Time{}
+	return func(p docker.PullProgress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !p.Done && time.Since(told[p.Image]) < pullInterval {
+			return
+		}
+		told[p.Image] = time.Now()
+		text := fmt.Sprintf("%s: %d of %d layers, %d of %d MB", p.Image, p.LayersDone, p.Layers, p.Bytes>>20, p.Total>>20)
+		if p.Done {
+			text = p.Image + ": the pull has ended"
+		}
+		emit(runner.Event{Type: runner.Pull, Text: text})
+	}
 }
 
 // containerConfig is what all containers of a run have in common.
