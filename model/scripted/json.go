@@ -1,0 +1,92 @@
+package scripted
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"gopkg.in/yaml.v3"
+)
+
+// maxDepth bounds the nesting of a JSON script.
+const maxDepth = 1000
+
+// jsonParser makes the tree of a JSON text in the form of a YAML one. JSON is
+// not read as YAML because it is not quite YAML: the pairs of escapes that
+// spell characters beyond U+FFFF are refused there.
+type jsonParser struct {
+	*json.Decoder
+	data []byte
+	line int // the line at offset seen
+	seen int64
+}
+
+// parseJSON returns errors that begin with the line.
+func parseJSON(data []byte) (*yaml.Node, error) {
+	p := &jsonParser{Decoder: json.NewDecoder(bytes.NewReader(data)), data: data, line: 1}
+	p.UseNumber()
+	n, err := p.value(0)
+	if err == nil {
+		if _, next := p.Token(); !errors.Is(next, io.EOF) {
+			err = errors.New("there is more after the end")
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%d: %w", p.at(), err)
+	}
+	return n, nil
+}
+
+// at is the line of what was read last.
+func (p *jsonParser) at() int {
+	now := p.InputOffset()
+	p.line += bytes.Count(p.data[p.seen:now], []byte("\n"))
+	p.seen = now
+	return p.line
+}
+
+func (p *jsonParser) value(depth int) (*yaml.Node, error) {
+	t, err := p.Token()
+	if err != nil {
+		return nil, err
+	}
+	if depth > maxDepth {
+		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
+	}
+	n := &yaml.Node{Kind: yaml.ScalarNode, Line: p.at()}
+	switch t := t.(type) {
+	case json.Delim:
+		n.Kind = yaml.SequenceNode
+		if t == '{' {
+			n.Kind = yaml.MappingNode
+		}
+		return n, p.children(n, depth)
+	case string:
+		n.Tag, n.Value = "!!str", t
+	case json.Number:
+		n.Tag, n.Value = "!!float", t.String()
+	case bool:
+		n.Tag, n.Value = "!!bool", fmt.Sprint(t)
+	default:
+		n.Tag = "!!null"
+	}
+	return n, nil
+}
+
+// children reads keys and values alike, up to the closing bracket.
+func (p *jsonParser) children(n *yaml.Node, depth int) error {
+	for p.More() {
+		child, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		n.Content = append(n.Content, child)
+	}
+	_, err := p.Token()
+	return err
+}

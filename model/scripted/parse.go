@@ -1,0 +1,250 @@
+package scripted
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/minibench/mini/model"
+)
+
+// Parse reads a script that is already in memory; name stands in errors, and
+// its ending (.json, .jsonl) tells JSON from YAML.
+func Parse(name string, data []byte) (*Script, error) {
+	s := &Script{name: name}
+	var err error
+	switch ext := strings.ToLower(filepath.Ext(name)); {
+	case ext == ".jsonl":
+		s.by, err = fromJournal(name, data)
+	case ext == ".json":
+		s.by, err = fromJSON(name, data)
+	default:
+		s.by, err = fromYAML(name, data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func fromYAML(name string, data []byte) (map[string][]reply, error) {
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, second yaml.Node
+	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s:1: there are no replies", name)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	switch err := d.Decode(&second); {
+	case err == nil:
+		return nil, fmt.Errorf("%s:%d: a second YAML document", name, second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return interpret(name, resolve(doc.Content[0]))
+}
+
+func fromJSON(name string, data []byte) (map[string][]reply, error) {
+	root, err := parseJSON(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
+	}
+	if isTrajectory(root) {
+		return fromTrajectory(name, data)
+	}
+	return interpret(name, root)
+}
+
+// interpret takes the tree that both notations come down to.
+func interpret(name string, root *yaml.Node) (map[string][]reply, error) {
+	by := map[string][]reply{}
+	if root.Kind != yaml.MappingNode {
+		list, err := parseList(root)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%w", name, err)
+		}
+		by[wildcard] = list
+		return by, nil
+	}
+	for key, value := range pairs(root) {
+		if _, twice := by[key.Value]; twice {
+			return nil, fmt.Errorf("%s:%w", name, at(key, "instance %q stands here twice", key.Value))
+		}
+		list, err := parseList(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%w", name, err)
+		}
+		by[key.Value] = list
+	}
+	if len(by) == 0 {
+		return nil, fmt.Errorf("%s:%d: there are no replies", name, root.Line)
+	}
+	return by, nil
+}
+
+// at makes an error that begins with the line of the node.
+func at(n *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("%d: %s", n.Line, fmt.Sprintf(format, args...))
+}
+
+func pairs(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
+	return func(yield func(key, value *yaml.Node) bool) {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i], resolve(n.Content[i+1])) {
+				return
+			}
+		}
+	}
+}
+
+// resolve follows a YAML alias; an alias of an alias does not exist.
+func resolve(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func parseList(n *yaml.Node) ([]reply, error) {
+	n = resolve(n)
+	if n.Kind != yaml.SequenceNode {
+		return nil, at(n, "want a list of replies, have %s", kind(n))
+	}
+	if len(n.Content) == 0 {
+		return nil, at(n, "the list of replies is empty")
+	}
+	list := make([]reply, 0, len(n.Content))
+	for _, item := range n.Content {
+		r, err := parseReply(resolve(item))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+func parseReply(n *yaml.Node) (reply, error) {
+	r := newReply("")
+	if n.Kind != yaml.MappingNode {
+		content, err := parseText(n, "a reply")
+		r.Message.Content = content
+		return r, err
+	}
+	seen := map[string]bool{}
+	for key, value := range pairs(n) {
+		if seen[key.Value] {
+			return r, at(key, "%q stands here twice", key.Value)
+		}
+		seen[key.Value] = true
+		if err := r.set(key, value); err != nil {
+			return r, err
+		}
+	}
+	if !seen["content"] {
+		return r, at(n, "the reply has no content")
+	}
+	return r, nil
+}
+
+func newReply(content string) reply {
+	return reply{Reply: model.Reply{
+		Message: model.Message{Role: model.Assistant, Content: content},
+		Finish:  model.FinishStop, Model: "scripted", Tries: 1,
+	}}
+}
+
+func (r *reply) set(key, value *yaml.Node) error {
+	var err error
+	var number float64
+	switch key.Value {
+	case "content":
+		r.Message.Content, err = parseText(value, "content")
+	case "finish_reason":
+		var s string
+		s, err = parseText(value, "finish_reason")
+		r.Finish = model.Finish(s)
+	case "cost":
+		number, err = parseNumber(value, "cost", 1e9)
+		r.Cost = model.Cost(number)
+	case "latency":
+		number, err = parseNumber(value, "latency", 1e6)
+		r.latency = time.Duration(number * float64(time.Second))
+	case "usage":
+		r.Usage, err = parseUsage(value)
+	default:
+		err = at(key, "unknown key %q (known are content, cost, latency, finish_reason, usage)", key.Value)
+	}
+	return err
+}
+
+func parseUsage(n *yaml.Node) (model.Usage, error) {
+	var u model.Usage
+	if n.Kind != yaml.MappingNode {
+		return u, at(n, "usage: want a map, have %s", kind(n))
+	}
+	for key, value := range pairs(n) {
+		number, err := parseNumber(value, key.Value, 1e12)
+		if err == nil && number != math.Trunc(number) {
+			err = at(value, "%s: want a whole number, have %s", key.Value, value.Value)
+		}
+		if err != nil {
+			return u, err
+		}
+		switch key.Value {
+		case "prompt_tokens":
+			u.Prompt = int64(number)
+		case "completion_tokens":
+			u.Completion = int64(number)
+		default:
+			return u, at(key, "unknown key %q in usage (known are prompt_tokens, completion_tokens)", key.Value)
+		}
+	}
+	return u, nil
+}
+
+func parseText(n *yaml.Node, what string) (string, error) {
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		return "", at(n, "%s: want a string, have %s", what, kind(n))
+	}
+	return n.Value, nil
+}
+
+// parseNumber takes numbers from 0 to limit.
+func parseNumber(n *yaml.Node, what string, limit float64) (float64, error) {
+	if n.Kind != yaml.ScalarNode || (n.Tag != "!!int" && n.Tag != "!!float") {
+		return 0, at(n, "%s: want a number, have %s", what, kind(n))
+	}
+	var f float64
+	if err := n.Decode(&f); err != nil || !(f >= 0 && f <= limit) {
+		return 0, at(n, "%s: want a number from 0 to %.0f, have %s", what, limit, n.Value)
+	}
+	return f, nil
+}
+
+func kind(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a map"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.Tag {
+	case "!!str":
+		return "a string"
+	case "!!null":
+		return "nothing"
+	case "!!bool":
+		return "true or false"
+	case "!!int", "!!float":
+		return "a number"
+	}
+	return n.Tag
+}

@@ -1,0 +1,134 @@
+// Package scripted is a model that says what a file tells it to: for the demo,
+// for tests, and to run a recorded attempt again.
+//
+// A script is YAML or JSON: a list of replies, or a map from instance id to
+// such a list, where "*" serves every other instance. A reply is a string, or
+//
+//	content: text of the reply        # required
+//	cost: 0.01                        # US dollars
+//	latency: 1.5                      # seconds before the answer
+//	finish_reason: length             # default: stop
+//	usage: {prompt_tokens: 10, completion_tokens: 5}
+//
+// A recorded attempt (.traj.json, or a journal) serves as a script too: the
+// replies of its model, in their order.
+//
+//	script, err := scripted.Load("replies.yaml")
+//	m, err := script.For("django__django-11099")
+package scripted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/minibench/mini/model"
+)
+
+// Exhausted is the status of the error after the last reply. It belongs to the
+// provider's class: the attempt has no result, and nothing scores 0 because a
+// script is too short.
+const Exhausted model.Status = "ScriptExhausted"
+
+// maxFile bounds a script, in bytes.
+const maxFile = 512 << 20
+
+// Script is the replies of a file, by instance. It is never changed.
+type Script struct {
+	name string
+	by   map[string][]reply
+}
+
+// reply is one answer, ready to be given.
+type reply struct {
+	model.Reply
+	latency time.Duration
+}
+
+// wildcard serves the instances that are not named.
+const wildcard = "*"
+
+// Load reads a script of at most 512 MB. Errors name file and line.
+func Load(path string) (*Script, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("load script: %w", err)
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("load script %s: %d bytes, allowed %d", path, info.Size(), maxFile)
+	}
+	data, err := os.ReadFile(path) //nolint:gosec // G304: reading the named file is the purpose
+	if err != nil {
+		return nil, fmt.Errorf("load script: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// For returns a model that gives the instance's replies from the first one on.
+// An instance that the script does not know is an error that names it.
+func (s *Script) For(instanceID string) (model.Model, error) {
+	replies, ok := s.by[instanceID]
+	if !ok {
+		replies, ok = s.by[wildcard]
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s has no replies for instance %q, and none under %q", s.name, instanceID, wildcard)
+	}
+	return &scripted{name: s.name, replies: replies}, nil
+}
+
+// scripted gives one reply after the other, whatever it is asked.
+type scripted struct {
+	name    string
+	replies []reply
+	mu      sync.Mutex
+	next    int
+}
+
+// Query implements model.Model.
+func (m *scripted) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
+	if ctx.Err() != nil {
+		return model.Reply{}, context.Cause(ctx)
+	}
+	r, ok := m.take()
+	if !ok {
+		return model.Reply{}, &model.Error{
+			Status: Exhausted,
+			Hint:   "add replies to the script, or let one of them submit",
+			Err:    fmt.Errorf("%s: %w (it has %d)", m.name, errNoMore, len(m.replies)),
+		}
+	}
+	if err := wait(ctx, r.latency); err != nil {
+		return model.Reply{}, err
+	}
+	return r.Reply, nil
+}
+
+var errNoMore = errors.New("the script has no more replies")
+
+func (m *scripted) take() (reply, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.next == len(m.replies) {
+		return reply{}, false
+	}
+	m.next++
+	return m.replies[m.next-1], true
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
