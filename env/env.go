@@ -6,7 +6,7 @@
 // conformance suite (envtest). It imports the standard library only, and knows
 // neither models nor agents.
 //
-//	box, err := docker.New(ctx, docker.Config{Image: "mini-base"})
+//	box, err := engine.Start(ctx, docker.Config{Image: "mini-base"})
 //	if err != nil { ... }
 //	defer box.Close(ctx)
 //	res, err := box.Execute(ctx, env.Command{Script: "git status", Timeout: time.Minute})
@@ -137,9 +137,11 @@ type Info struct {
 	Dir string `json:"cwd"`
 	// Network says whether commands can reach a network.
 	Network bool `json:"network"`
-	// Image and ImageID name what a container was made from; empty elsewhere.
-	Image   string `json:"image,omitempty"`
-	ImageID string `json:"image_id,omitempty"`
+	// Image, ImageID and ImageDigest name what a container was made from; empty
+	// elsewhere. The digest is the registry's; an image made here has none.
+	Image       string `json:"image,omitempty"`
+	ImageID     string `json:"image_id,omitempty"`
+	ImageDigest string `json:"image_digest,omitempty"`
 	// Warnings are sentences for the user about what is unusual here.
 	Warnings []string `json:"warnings,omitempty"`
 }

@@ -1,0 +1,137 @@
+package docker
+
+import (
+	"context"
+	"crypto/rand"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Where the helper is, inside a container.
+const (
+	helperDir  = "/.mini"
+	helperName = "h"
+	helperPath = helperDir + "/" + helperName
+)
+
+// Labels of what this package creates.
+const (
+	labelOwner    = "mini.owner"    // who made it: see owner
+	labelRun      = "mini.run"      // Config.Run
+	labelInstance = "mini.instance" // Config.Instance
+	labelExpires  = "mini.expires"  // RFC 3339: after this a stopped container is nobody's
+	labelHelper   = "mini.helper"   // of volumes: the SHA-256 of the helper within
+)
+
+// expiry is far beyond any attempt: it matters only for containers whose owner
+// cannot be asked after.
+const expiry = 48 * time.Hour
+
+// engineTimeout bounds a single request that changes something. It is long:
+// under load an engine takes seconds to start a container.
+const engineTimeout = 2 * time.Minute
+
+// create makes a container and returns the engine's warnings. The request is
+// finished even when ctx ends: an engine may go on with one that was given up,
+// and the container would appear behind the back of whoever cleans up.
+func (e *Engine) create(ctx context.Context, name, os string, c *container.Config, h *container.HostConfig) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), engineTimeout)
+	defer cancel()
+	made, err := e.api.ContainerCreate(ctx, c, h, nil, platform(os), name)
+	return made.Warnings, err
+}
+
+// containerConfig is what runs. The image's ENTRYPOINT, CMD, HEALTHCHECK and
+// STOPSIGNAL are overridden. WORKDIR is not: the runtime creates a directory
+// that is missing, and a foreign image would seem to have a /testbed.
+func containerConfig(c Config, labels map[string]string) *container.Config {
+	return &container.Config{
+		Image:        c.Image,
+		User:         c.User,
+		Entrypoint:   []string{helperPath},
+		Cmd:          []string{},
+		AttachStdin:  true,
+		AttachStdout: true,
+		AttachStderr: true,
+		OpenStdin:    true,
+		StdinOnce:    true, // the end of the connection becomes the end of stdin
+		Healthcheck:  &container.HealthConfig{Test: []string{"NONE"}},
+		StopSignal:   "SIGKILL", // PID 1 ignores every other
+		Labels:       labels,
+	}
+}
+
+// hostConfig is what it may use.
+func hostConfig(c Config, volume string) *container.HostConfig {
+	h := &container.HostConfig{
+		AutoRemove:  true,
+		LogConfig:   container.LogConfig{Type: "none"}, // the daemon would log every frame
+		NetworkMode: container.NetworkMode(c.Network),
+		CapDrop:     c.CapDrop,
+		CapAdd:      c.CapAdd,
+		SecurityOpt: []string{"no-new-privileges"},
+		ShmSize:     c.ShmBytes,
+		Mounts:      []mount.Mount{helperMount(volume, true)},
+	}
+	if c.MemoryBytes > 0 {
+		h.Memory, h.MemorySwap = c.MemoryBytes, c.MemoryBytes
+	}
+	if c.PIDs > 0 {
+		h.PidsLimit = &c.PIDs
+	}
+	h.NanoCPUs = int64(c.CPUs * 1e9)
+	return h
+}
+
+// helperMount leaves what an image may have at the same place out of the volume.
+func helperMount(volume string, readOnly bool) mount.Mount {
+	return mount.Mount{
+		Type:          mount.TypeVolume,
+		Source:        volume,
+		Target:        helperDir,
+		ReadOnly:      readOnly,
+		VolumeOptions: &mount.VolumeOptions{NoCopy: true},
+	}
+}
+
+// platform is nil unless one was asked for: old engines refuse the field.
+func platform(s string) *ocispec.Platform {
+	if s == "" {
+		return nil
+	}
+	parts := append(strings.SplitN(s, "/", 3), "", "")
+	return &ocispec.Platform{OS: parts[0], Architecture: parts[1], Variant: parts[2]}
+}
+
+func (e *Engine) labels(c Config) map[string]string {
+	l := map[string]string{
+		labelOwner:   e.owner.String(),
+		labelExpires: time.Now().Add(expiry).UTC().Format(time.RFC3339),
+	}
+	if c.Run != "" {
+		l[labelRun] = c.Run
+	}
+	if c.Instance != "" {
+		l[labelInstance] = c.Instance
+	}
+	return l
+}
+
+var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
+
+// containerName is unique, and says to people who list containers what it is.
+func containerName(instance string) string {
+	name := notInNames.ReplaceAllString(instance, "-")
+	if len(name) > 48 {
+		name = name[:48]
+	}
+	if name != "" {
+		name += "-"
+	}
+	return "mini-" + name + strings.ToLower(rand.Text()[:10])
+}

@@ -1,0 +1,151 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/binaries"
+)
+
+// EngineConfig says how to reach an engine and how hard to press it. The zero
+// value works.
+type EngineConfig struct {
+	// Host is the engine's address, as "unix:///run/docker.sock"; empty means
+	// DOCKER_HOST, or the default socket.
+	Host string
+	// HelperDir is a folder with helper binaries as scripts/helper.sh builds
+	// them; empty means those embedded in this program.
+	HelperDir string
+	// MaxStarts bounds how many containers start at once; zero means twice
+	// the number of processors, beyond which starts only get in each other's
+	// way.
+	MaxStarts int
+	// PullTimeout is how long a pull may be silent, whatever it takes in all;
+	// zero means five minutes.
+	PullTimeout time.Duration
+	// PullProgress is told how pulls come along, a few times a second each;
+	// calls for different images may come at the same time.
+	PullProgress func(PullProgress)
+}
+
+// Engine is a connection to a container engine. Its methods are safe for
+// concurrent use; a batch shares one.
+type Engine struct {
+	api      api
+	cfg      EngineConfig
+	owner    owner
+	warnings []string
+	starts   chan struct{} // as many tokens as starts at once
+	pulls    flights
+	fills    flights
+
+	mu      sync.Mutex
+	helpers map[string]binary // by architecture
+	filled  map[string]bool   // volumes known to hold their helper
+}
+
+// binary is a helper to be put into sandboxes.
+type binary struct {
+	arch, hash string
+	content    []byte
+}
+
+// pingTimeout bounds the first word with the engine.
+const pingTimeout = 15 * time.Second
+
+// Open connects to the engine. The error is an *env.Error with status
+// DaemonUnavailable and a hint when no engine answers.
+func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
+	if cfg.MaxStarts <= 0 {
+		cfg.MaxStarts = 2 * runtime.NumCPU()
+	}
+	if cfg.PullTimeout <= 0 {
+		cfg.PullTimeout = 5 * time.Minute
+	}
+	opts := []client.Opt{client.FromEnv, client.WithAPIVersionNegotiation()}
+	if cfg.Host != "" {
+		opts = append(opts, client.WithHost(cfg.Host))
+	}
+	cli, err := client.NewClientWithOpts(opts...)
+	if err != nil {
+		return nil, &env.Error{Status: env.DaemonUnavailable, Op: "set up engine client", Hint: hintDaemon, Err: err}
+	}
+	e := &Engine{
+		api:     cli,
+		cfg:     cfg,
+		starts:  make(chan struct{}, cfg.MaxStarts),
+		helpers: make(map[string]binary),
+		filled:  make(map[string]bool),
+	}
+	if e.owner, err = self(); err != nil {
+		_ = cli.Close() // nothing was sent
+		return nil, err
+	}
+	if v := os.Getenv(client.EnvOverrideAPIVersion); v != "" {
+		e.warnings = append(e.warnings, fmt.Sprintf("%s is set to %s: the engine is spoken to in that version, "+
+			"not in the newest that both know", client.EnvOverrideAPIVersion, v))
+	}
+	if err := e.ping(ctx); err != nil {
+		_ = cli.Close() // the ping's error is the one that matters
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Engine) ping(ctx context.Context) error {
+	pinging, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	ping, err := e.api.Ping(pinging)
+	op := "reach container engine at " + e.api.DaemonHost()
+	if err != nil {
+		err = failure(ctx, env.DaemonUnavailable, op, err)
+		return err
+	}
+	if ping.OSType != "" && ping.OSType != "linux" {
+		return &env.Error{Status: env.DaemonUnavailable, Op: op,
+			Hint: "switch it to Linux containers", Err: fmt.Errorf("it runs %s containers", ping.OSType)}
+	}
+	return nil
+}
+
+// Warnings are sentences for the user about this connection.
+func (e *Engine) Warnings() []string { return e.warnings }
+
+// Close closes the connection. Containers that are still open lose nothing but
+// cannot be removed through it any more: close them first.
+func (e *Engine) Close() error {
+	if err := e.api.Close(); err != nil {
+		return fmt.Errorf("close engine connection: %w", err)
+	}
+	return nil
+}
+
+// helper finds the helper for an architecture, once.
+func (e *Engine) helper(arch string) (binary, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b, ok := e.helpers[arch]; ok {
+		return b, nil
+	}
+	content, hash, err := e.readHelper(arch)
+	if err != nil {
+		return binary{}, err
+	}
+	b := binary{arch: arch, hash: hash, content: content}
+	e.helpers[arch] = b
+	return b, nil
+}
+
+func (e *Engine) readHelper(arch string) ([]byte, string, error) {
+	if e.cfg.HelperDir != "" {
+		return binaries.FromDir(e.cfg.HelperDir, arch)
+	}
+	return binaries.For(arch)
+}

@@ -1,0 +1,65 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/docker/docker/client"
+
+	"github.com/minibench/mini/env"
+)
+
+// Hints that more than one failure shares.
+const (
+	hintDaemon = "is a Docker engine running, and may this user talk to it? " +
+		"Start it, add the user to the docker group, or set DOCKER_HOST"
+	hintDisk   = "make room on the engine's disk (docker system df shows what takes it)"
+	hintHelper = "remove mini's helper volumes with `mini clean --all`; they are made anew"
+)
+
+// failure classifies an error of the engine. The end of ctx is not a failure:
+// its cause is returned as it is.
+func failure(ctx context.Context, otherwise env.Status, op string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if known, ok := errors.AsType[*env.Error](err); ok {
+		return known
+	}
+	e := &env.Error{Status: otherwise, Op: op, Err: err}
+	text := err.Error()
+	switch {
+	case diskFull(text):
+		e.Status, e.Hint = env.HostDiskFull, hintDisk
+	case unavailable(err):
+		e.Status, e.Hint = env.DaemonUnavailable, hintDaemon
+	case strings.Contains(text, "exec format error"):
+		e.Hint = "the image is of another architecture than the machine; choose another image or platform"
+	case strings.Contains(text, "unable to find user"):
+		e.Hint = "the image has no such user; change environment.user"
+	}
+	return e
+}
+
+func diskFull(text string) bool {
+	text = strings.ToLower(text)
+	return strings.Contains(text, "no space left on device") || strings.Contains(text, "disk quota exceeded")
+}
+
+// unavailable recognises a connection that failed, could not be made, or ended
+// in the middle of an answer. The engine's own errors are none of these.
+func unavailable(err error) bool {
+	_, broken := errors.AsType[net.Error](err)
+	return broken || client.IsErrConnectionFailed(err) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// helperMissing recognises a start that failed because the volume is empty: a
+// prune removes named volumes too on some engines.
+func helperMissing(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, helperPath) && strings.Contains(text, "no such file or directory")
+}

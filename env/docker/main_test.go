@@ -1,0 +1,60 @@
+package docker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+)
+
+// childVar makes the test binary an ordinary user of the package instead, to
+// be killed: its value is a childConfig.
+const childVar = "MINI_DOCKER_TEST_CHILD"
+
+type childConfig struct {
+	HelperDir string
+	Config    docker.Config
+}
+
+func TestMain(m *testing.M) {
+	if s := os.Getenv(childVar); s != "" {
+		if err := child(context.Background(), s); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// child starts a sandbox, prints its name, and is in mid-command until killed
+// or until its stdin ends, after which it dies without closing anything.
+func child(ctx context.Context, config string) error {
+	var c childConfig
+	if err := json.Unmarshal([]byte(config), &c); err != nil {
+		return err
+	}
+	e, err := docker.Open(ctx, docker.EngineConfig{HelperDir: c.HelperDir})
+	if err != nil {
+		return err
+	}
+	box, err := e.Start(ctx, c.Config)
+	if err != nil {
+		return err
+	}
+	fmt.Println(box.Name())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	_, err = box.Execute(ctx, env.Command{Script: "sleep 1000", Timeout: time.Hour})
+	return err
+}

@@ -1,0 +1,23 @@
+//go:build !linux
+
+package docker
+
+import (
+	"os"
+	"syscall"
+)
+
+// Boot and PID namespace are not asked for here: a container of an earlier boot
+// then looks alive when its owner's id is in use again, and is left alone.
+func bootID() string { return "" }
+
+func pidSpace() string { return "" }
+
+func processStart(pid int) (start string, running bool) {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return "", false
+	}
+	defer p.Release() //nolint:errcheck // nothing depends on it
+	return "", p.Signal(syscall.Signal(0)) == nil || os.Getpid() == pid
+}

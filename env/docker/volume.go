@@ -1,0 +1,114 @@
+package docker
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/minibench/mini/env"
+)
+
+// fillTimeout bounds the filling of a volume: a few megabytes over whatever
+// leads to the engine.
+const fillTimeout = 2 * time.Minute
+
+// volumeName is a name of the content, so that nothing in a volume is ever
+// overwritten and several versions of mini live side by side.
+func (b binary) volumeName() string {
+	return fmt.Sprintf("mini-helper-%.16s-%s", b.hash, b.arch)
+}
+
+// ensureHelper makes sure, once per engine and architecture, that the helper's
+// volume holds the helper. The image is only there because a container cannot
+// be created without one; any will do, and the one about to be started is
+// here already, so that no image of mini's own has to be made and kept.
+func (e *Engine) ensureHelper(ctx context.Context, b binary, imageID string) error {
+	name := b.volumeName()
+	if e.isFilled(name) {
+		return nil
+	}
+	err := e.fills.do(ctx, name, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, fillTimeout)
+		defer cancel()
+		return e.fill(ctx, b, imageID)
+	})
+	if err != nil {
+		return failure(ctx, env.StartFailed, "fill helper volume "+name, err)
+	}
+	e.setFilled(name, true)
+	return nil
+}
+
+func (e *Engine) isFilled(volume string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.filled[volume]
+}
+
+func (e *Engine) setFilled(volume string, filled bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.filled[volume] = filled
+}
+
+// fill puts the helper into its volume through a container that is created and
+// never started: this works with remote engines too. The final name appears
+// last and at once, as a hard link, so that its existence says that the file
+// is complete however many processes fill the volume at the same time.
+func (e *Engine) fill(ctx context.Context, b binary, imageID string) (err error) {
+	name := b.volumeName()
+	if _, err := e.api.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: map[string]string{labelHelper: b.hash}}); err != nil {
+		return fmt.Errorf("create volume: %w", err)
+	}
+	carrier := containerName("fill")
+	defer func() { err = errors.Join(err, e.remove(ctx, carrier)) }()
+	_, err = e.create(ctx, carrier, "",
+		&container.Config{Image: imageID, Entrypoint: []string{helperPath}, Cmd: []string{}, Labels: e.labels(Config{})},
+		&container.HostConfig{NetworkMode: "none", Mounts: []mount.Mount{helperMount(name, false)}})
+	if err != nil {
+		return fmt.Errorf("create container: %w", err)
+	}
+	if _, err := e.api.ContainerStatPath(ctx, carrier, helperPath); err == nil {
+		return nil // another process was here before
+	} else if !errdefs.IsNotFound(err) {
+		return fmt.Errorf("look into volume: %w", err)
+	}
+	content, err := archive(b.content)
+	if err != nil {
+		return err
+	}
+	err = e.api.CopyToContainer(ctx, carrier, helperDir, bytes.NewReader(content), container.CopyToContainerOptions{})
+	if err != nil && !strings.Contains(err.Error(), "file exists") { // it does when another process was quicker
+		return fmt.Errorf("copy helper: %w", err)
+	}
+	return nil
+}
+
+// archive is a tar of the helper under a name of its own, and of a hard link
+// to it with the name by which it is started.
+func archive(content []byte) ([]byte, error) {
+	var buf bytes.Buffer
+	temporary := helperName + "-" + strings.ToLower(rand.Text())
+	w := tar.NewWriter(&buf)
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: temporary, Mode: 0o555, Size: int64(len(content))})
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	if err == nil {
+		err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeLink, Name: helperName, Linkname: temporary, Mode: 0o555})
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("make archive of helper: %w", err)
+	}
+	return buf.Bytes(), nil
+}

@@ -1,0 +1,61 @@
+// Package binaries holds the helper programs that are put into sandboxes, one
+// per architecture, embedded at build time.
+//
+// scripts/helper.sh builds them into this folder, which in a fresh clone has a
+// placeholder only, so that everything compiles; a mini built then says what
+// to do when it first needs one.
+package binaries
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// The pattern takes the placeholder README and what scripts/helper.sh built,
+// and leaves the Go files out; a pattern that matched nothing would not compile.
+//
+//go:embed [Rm]*
+var embedded embed.FS
+
+// architectures are those the helper is built for, in Go's names.
+var architectures = []string{"amd64", "arm64"}
+
+// ErrNotBuilt is wrapped by For when this mini was built without its helper.
+var ErrNotBuilt = errors.New("this mini was built without its sandbox helper: " +
+	"run `make build` (or build from a checkout with scripts/helper.sh)")
+
+// Name is the file name of the helper for an architecture.
+func Name(arch string) string { return "mini-helper-linux-" + arch }
+
+// For returns the embedded helper for a Linux sandbox of the architecture
+// ("amd64" or "arm64") and the SHA-256 of its bytes in hex.
+func For(arch string) (binary []byte, hash string, err error) {
+	return read(embedded, arch)
+}
+
+// FromDir is For with the files of a folder instead of the embedded ones:
+// tests build the helper themselves.
+func FromDir(dir, arch string) (binary []byte, hash string, err error) {
+	return read(os.DirFS(dir), arch)
+}
+
+func read(fsys fs.FS, arch string) ([]byte, string, error) {
+	if !slices.Contains(architectures, arch) {
+		return nil, "", fmt.Errorf("no sandbox helper for architecture %q: there are %q", arch, architectures)
+	}
+	b, err := fs.ReadFile(fsys, Name(arch))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("find %s: %w", Name(arch), ErrNotBuilt)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("read sandbox helper: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return b, hex.EncodeToString(sum[:]), nil
+}

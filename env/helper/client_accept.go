@@ -1,0 +1,138 @@
+package helper
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/minibench/mini/env"
+)
+
+// call is a command under way and what has come of it so far.
+type call struct {
+	id     uint32
+	limit  int // bytes of output that were asked for
+	output []byte
+	exit   Exit
+	done   chan struct{} // closed when exit is set
+}
+
+// accept files one frame where it belongs, or says which rule it breaks.
+func (c *Client) accept(f Frame) error {
+	switch f.Kind {
+	case KindHello:
+		return c.acceptHello(f)
+	case KindOutput, KindExit:
+		return c.acceptReport(f)
+	case KindFault:
+		return fmt.Errorf("%w: %.1024q", ErrFault, f.Body)
+	default:
+		return fmt.Errorf("%w: unexpected kind %q", ErrFrame, byte(f.Kind))
+	}
+}
+
+func (c *Client) acceptHello(f Frame) error {
+	var h Hello
+	if err := json.Unmarshal(f.Body, &h); err != nil {
+		return fmt.Errorf("%w: hello: %w", ErrFrame, err)
+	}
+	select {
+	case c.greeted <- h:
+		return nil
+	default:
+		return fmt.Errorf("%w: a second hello", ErrFrame)
+	}
+}
+
+func (c *Client) acceptReport(f Frame) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.call
+	switch {
+	case call == nil:
+		return fmt.Errorf("%w: report on command %d while none runs", ErrFrame, f.ID)
+	case f.ID != call.id:
+		return fmt.Errorf("%w: report on command %d while %d runs", ErrFrame, f.ID, call.id)
+	case f.Kind == KindOutput && len(f.Body) > MaxChunk:
+		return fmt.Errorf("%w: chunk of %d bytes, allowed %d", ErrFrame, len(f.Body), MaxChunk)
+	case f.Kind == KindOutput && len(call.output)+len(f.Body) > call.limit:
+		return fmt.Errorf("%w: more output than the %d bytes asked for", ErrFrame, call.limit)
+	case f.Kind == KindOutput:
+		call.output = append(call.output, f.Body...)
+		return nil
+	}
+	if err := json.Unmarshal(f.Body, &call.exit); err != nil {
+		return fmt.Errorf("%w: exit: %w", ErrFrame, err)
+	}
+	if err := call.check(); err != nil {
+		return err
+	}
+	c.call = nil // a second exit is a report while none runs
+	close(call.done)
+	return nil
+}
+
+// check holds the report against the output that came before it.
+func (k *call) check() error {
+	x, kept := k.exit, int64(len(k.output))
+	switch {
+	case !x.Truncated && x.Bytes != kept,
+		x.Truncated && x.Bytes <= kept:
+		return fmt.Errorf("%w: %d bytes of output reported, %d arrived", ErrFrame, x.Bytes, kept)
+	case x.Truncated && (x.Head < 0 || int64(x.Head) > kept):
+		return fmt.Errorf("%w: head of %d bytes in an output of %d", ErrFrame, x.Head, kept)
+	case x.Chars < 0 || x.Chars > x.Bytes:
+		return fmt.Errorf("%w: %d characters in %d bytes", ErrFrame, x.Chars, x.Bytes)
+	case x.Killed < 0 || x.Survivors < 0 || x.OOMKilled < -1 || len(x.Background) > env.MaxBackground:
+		return fmt.Errorf("%w: counts of the exit are out of bounds", ErrFrame)
+	}
+	return nil
+}
+
+func (k *call) finished() bool {
+	select {
+	case <-k.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// result translates the report. The duration is the helper's, unless it claims
+// more than has passed here.
+func (k *call) result(elapsed time.Duration) env.Result {
+	x := k.exit
+	head := x.Head
+	if !x.Truncated {
+		head = len(k.output)
+	}
+	return env.Result{
+		Output:     k.output,
+		Head:       head,
+		Truncated:  x.Truncated,
+		Bytes:      x.Bytes,
+		Chars:      x.Chars,
+		ExitCode:   x.ExitCode,
+		Signal:     x.Signal,
+		Duration:   min(max(time.Duration(x.DurationNanos), 0), elapsed),
+		TimedOut:   x.TimedOut,
+		Survivors:  x.Survivors,
+		Killed:     x.Killed,
+		Collateral: x.Collateral,
+		Background: x.Background,
+		OOMKilled:  x.OOMKilled,
+		Failure:    x.Failure,
+	}
+}
+
+// partial is what is known of a command whose report never came.
+func (k *call) partial(elapsed time.Duration) env.Result {
+	return env.Result{
+		Output:    k.output,
+		Head:      len(k.output),
+		Bytes:     int64(len(k.output)),
+		ExitCode:  -1,
+		Duration:  elapsed,
+		OOMKilled: -1,
+	}
+}

@@ -1,0 +1,144 @@
+package helper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/minibench/mini/env"
+)
+
+// maxTimeout is the longest timeout that the helper accepts, with room to spare.
+const maxTimeout = 300 * 24 * time.Hour
+
+// Execute runs one command and returns its report. It waits its turn behind
+// commands of other goroutines.
+//
+// An error that is not the context's cause means that the conversation is
+// over: it wraps ErrFrame, ErrLost, ErrSilent, ErrFault or env.ErrClosed. When
+// ctx ends in mid-command the command is cancelled, its report awaited for a
+// bounded time, and the context's cause returned with what is known; when the
+// report does not come the error wraps ErrSilent as well.
+//
+// No more output is ever held than the command asked for.
+func (c *Client) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
+	if err := c.Err(); err != nil {
+		return env.Result{}, err
+	}
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-c.over:
+		return env.Result{}, c.Err()
+	case <-ctx.Done():
+		return env.Result{}, context.Cause(ctx)
+	}
+	if ctx.Err() != nil { // select picks at random when both are ready
+		return env.Result{}, context.Cause(ctx)
+	}
+	if len(cmd.Script) > env.MaxScript {
+		return refused(fmt.Sprintf("the command has %d bytes; at most %d can be run", len(cmd.Script), env.MaxScript)), nil
+	}
+	run := c.settings(cmd)
+	body, err := EncodeRun(run, cmd.Script)
+	if errors.Is(err, ErrFrame) {
+		return refused("the command and its variables are too large to be run"), nil
+	}
+	if err != nil {
+		return env.Result{}, err
+	}
+	call := c.begin(run)
+	defer c.leave(call)
+	return c.await(ctx, call, Frame{Kind: KindRun, ID: call.id, Body: body}, run)
+}
+
+// await sends the request and waits for its report, for the end of its time,
+// or for the end of everything, whichever comes first.
+func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) (env.Result, error) {
+	start := time.Now()
+	budget := time.Duration(run.TimeoutMillis)*time.Millisecond + c.cfg.Grace
+	late := time.NewTimer(budget)
+	defer late.Stop()
+	outbox, cancelled := c.outbox, ctx.Done()
+	for {
+		select {
+		case outbox <- request:
+			outbox = nil // sent; a nil channel is never ready
+		case <-call.done:
+			return call.result(time.Since(start)), causeOf(ctx, cancelled)
+		case <-cancelled:
+			if outbox != nil && request.Kind == KindRun { // it never left
+				return env.Result{}, context.Cause(ctx)
+			}
+			cancelled = nil
+			outbox, request = c.outbox, Frame{Kind: KindCancel, ID: call.id}
+			budget = c.cfg.CancelWait
+			late.Reset(budget)
+		case <-c.over:
+			if call.finished() { // the report was the last thing to come
+				return call.result(time.Since(start)), causeOf(ctx, cancelled)
+			}
+			c.leave(call)
+			return call.partial(time.Since(start)), errors.Join(causeOf(ctx, cancelled), c.Err())
+		case <-late.C:
+			c.leave(call)
+			c.end(fmt.Errorf("%w: no report of a command in %s", ErrSilent, budget))
+			return call.partial(time.Since(start)), errors.Join(causeOf(ctx, cancelled), c.Err())
+		}
+	}
+}
+
+// causeOf is the context's cause once its end has been acted upon, which sets
+// the channel to nil; a command that was quicker than that is a plain result.
+func causeOf(ctx context.Context, pending <-chan struct{}) error {
+	if pending == nil && ctx.Done() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// settings fills in what the command leaves open. The bounds are those the
+// helper keeps; the client holds it to them.
+func (c *Client) settings(cmd env.Command) Run {
+	timeout := min(orDefault(cmd.Timeout, c.cfg.Timeout), maxTimeout)
+	limit := cmd.OutputLimit
+	if limit <= 0 {
+		limit = env.DefaultOutputLimit
+	}
+	return Run{
+		Dir:           cmd.Dir,
+		Env:           cmd.Env,
+		TimeoutMillis: max(timeout.Milliseconds(), 1),
+		OutputLimit:   min(max(limit, env.MinOutputLimit), env.SubmissionLimit),
+		Markers:       cmd.Markers,
+	}
+}
+
+func (c *Client) begin(run Run) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	if c.last == 0 { // 0 means "no command"
+		c.last++
+	}
+	limit := run.OutputLimit
+	if len(run.Markers) > 0 {
+		limit = env.SubmissionLimit
+	}
+	c.call = &call{id: c.last, limit: limit, done: make(chan struct{})}
+	return c.call
+}
+
+// leave makes sure that the reader no longer touches the call.
+func (c *Client) leave(k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.call == k {
+		c.call = nil
+	}
+}
+
+func refused(why string) env.Result {
+	return env.Result{ExitCode: -1, OOMKilled: -1, Failure: why}
+}
