@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"syscall"
+	"unsafe"
 
 	"github.com/minibench/mini/env/helper/server"
 )
@@ -26,12 +27,20 @@ func main() {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetDumpable, 0, 0); errno != 0 {
 		os.Exit(1)
 	}
+	runtime.LockOSThread() // main runs on the first thread, and stays there
 	ignoreSignals()
 	prepareThreads()
 	debug.SetGCPercent(50) // memory is the sandbox's, and little of it is garbage
+	code := make(chan int)
+	go func() { code <- serve() }()
+	shieldFirstThread()
+	os.Exit(<-code)
+}
+
+func serve() int {
 	hash, err := ownHash()
 	if err != nil {
-		os.Exit(1)
+		return 1
 	}
 	err = server.Serve(context.Background(), server.Config{
 		In:      os.Stdin,
@@ -40,8 +49,9 @@ func main() {
 		Environ: os.Environ(),
 	})
 	if err != nil {
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // ignoreSignals catches and drops whatever commands may send. The runtime would
@@ -53,6 +63,20 @@ func ignoreSignals() {
 		for range signals {
 		}
 	}()
+}
+
+// shieldFirstThread keeps signals 32 and 34 from ending PID 1. The runtime has
+// no handler for them, and Linux drops an unhandled signal to PID 1 only if the
+// first thread does not block it at that moment; otherwise another thread dies
+// of it, and all with it. A thread blocks everything while it is in a handler, so
+// the first one leaves every handler to the others: it blocks all signals but
+// these, for good, and does nothing else.
+func shieldFirstThread() {
+	const setMask = 2
+	mask := ^uint64(1<<(32-1) | 1<<(34-1))
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&mask)), 0, unsafe.Sizeof(mask), 0, 0); errno != 0 { //nolint:gosec // the call wants the address of the mask
+		os.Exit(1)
+	}
 }
 
 // prepareThreads makes the runtime start threads and keep them idle.

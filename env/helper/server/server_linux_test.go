@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -53,8 +54,14 @@ type box struct {
 
 func start(t *testing.T) *box {
 	t.Helper()
+	return launch(t, binary)
+}
+
+// launch starts a helper by a command line that ends with it.
+func launch(t *testing.T, line ...string) *box {
+	t.Helper()
 	b := &box{t: t, err: &bytes.Buffer{}}
-	b.cmd = exec.CommandContext(t.Context(), binary)
+	b.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), line[0], line[1:]...) //nolint:gosec // the tests' own command lines
 	b.cmd.Stderr = b.err
 	var err error
 	if b.in, err = b.cmd.StdinPipe(); err != nil {
