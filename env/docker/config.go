@@ -61,6 +61,8 @@ type Config struct {
 	// dropped and a short list is given back (CHOWN, DAC_OVERRIDE, FOWNER,
 	// FSETID, SETUID, SETGID, SETFCAP, KILL).
 	CapDrop, CapAdd []string
+	// NewPrivileges lets set-uid programs gain rights.
+	NewPrivileges bool
 	// Force permits capabilities (SYS_PTRACE, ALL) with which a command can
 	// write in the helper's name: its results prove nothing then.
 	Force bool

@@ -74,9 +74,11 @@ func hostConfig(c Config, volume string) *container.HostConfig {
 		NetworkMode: container.NetworkMode(c.Network),
 		CapDrop:     c.CapDrop,
 		CapAdd:      c.CapAdd,
-		SecurityOpt: []string{"no-new-privileges"},
 		ShmSize:     c.ShmBytes,
 		Mounts:      []mount.Mount{helperMount(volume, true)},
+	}
+	if !c.NewPrivileges {
+		h.SecurityOpt = []string{"no-new-privileges"}
 	}
 	if c.MemoryBytes > 0 {
 		h.Memory, h.MemorySwap = c.MemoryBytes, c.MemoryBytes
