@@ -1,7 +1,11 @@
 package local_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -14,11 +18,124 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T) env.Environment {
 	t.Helper()
-	box, err := local.New(t.Context(), local.Config{Dir: t.TempDir()})
+	return openWith(t, local.Config{Dir: t.TempDir()})
+}
+
+func openWith(t *testing.T, c local.Config) *local.Local {
+	t.Helper()
+	box, err := local.New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := box.Close(t.Context()); err != nil { // the ended context must not matter
+			t.Errorf("close: %v", err)
+		}
+	})
 	return box
 }
 
+// run executes a script that is to exit with 0, and returns its output.
+func run(t *testing.T, box env.Environment, script string) string {
+	t.Helper()
+	r, err := box.Execute(t.Context(), env.Command{Script: script})
+	if err != nil || r.ExitCode != 0 {
+		t.Errorf("%.60q: exit code %d, failure %q, error %v, output %q", script, r.ExitCode, r.Failure, err, r.Output)
+	}
+	return string(r.Output)
+}
+
 func TestConformance(t *testing.T) { envtest.Run(t, open) }
+
+func TestSecret(t *testing.T) {
+	for name, want := range map[string]bool{
+		"OPENAI_API_KEY": true, "openai_api_key": true, "GITHUB_TOKEN": true, "DB_PASSWORD": true, "CLIENT_SECRET": true,
+		"AWS_SECRET_ACCESS_KEY": true, "AWS_ACCESS_KEY_ID": true, "AWS_SESSION_TOKEN": true, "TOKEN": true, "API_KEY": true,
+		"PGPASSWORD": true, "GOOGLE_APPLICATION_CREDENTIALS": true,
+		"PATH": false, "HOME": false, "TOKENIZERS_PARALLELISM": false, "SECRETARY": false, "KEYBOARD": false,
+		"MAX_TOKENS": false, "PWD": false, "CPATH": false, "": false,
+	} {
+		if got := local.Secret(name); got != want {
+			t.Errorf("Secret(%q) is %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestVariables(t *testing.T) {
+	t.Setenv("MINI_TEST_API_KEY", "hidden")
+	t.Setenv("MINI_TEST_GIVEN_TOKEN", "of the host")
+	t.Setenv("MINI_TEST_PLAIN", "seen")
+	box := openWith(t, local.Config{Env: map[string]string{"MINI_TEST_GIVEN_TOKEN": "given"}})
+	if got := run(t, box, `echo "${MINI_TEST_API_KEY-unset} $MINI_TEST_GIVEN_TOKEN $MINI_TEST_PLAIN"`); got != "unset given seen\n" {
+		t.Errorf("output %q", got)
+	}
+	if got := run(t, box, `tr '\0' '\n' </proc/self/environ | grep -c hidden; true`); got != "0\n" {
+		t.Errorf("the secret is in the environment %s times", got)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("zero value", func(t *testing.T) {
+		box := openWith(t, local.Config{})
+		if box.Info().Dir != here || run(t, box, "pwd") != here+"\n" || !box.Info().Network {
+			t.Errorf("info is %+v", box.Info())
+		}
+	})
+	t.Run("relative directories", func(t *testing.T) {
+		dir := t.TempDir()
+		t.Chdir(dir)
+		if err := os.MkdirAll("a/b", 0o750); err != nil {
+			t.Fatal(err)
+		}
+		box := openWith(t, local.Config{Dir: "a"})
+		r, err := box.Execute(t.Context(), env.Command{Script: "pwd", Dir: "b"})
+		if want := filepath.Join(dir, "a/b") + "\n"; err != nil || string(r.Output) != want {
+			t.Errorf("output %q, error %v; want %q", r.Output, err, want)
+		}
+	})
+	t.Run("interpreter", func(t *testing.T) {
+		box := openWith(t, local.Config{Interpreter: []string{"sh", "-ec"}})
+		r, err := box.Execute(t.Context(), env.Command{Script: "false; echo not reached"})
+		if err != nil || r.ExitCode != 1 || len(r.Output) > 0 {
+			t.Errorf("exit code %d, output %q, error %v", r.ExitCode, r.Output, err)
+		}
+	})
+	t.Run("no such interpreter", func(t *testing.T) {
+		box := openWith(t, local.Config{Interpreter: []string{"no-such-shell", "-c"}})
+		r, err := box.Execute(t.Context(), env.Command{Script: "true"})
+		if err != nil || r.ExitCode != -1 || r.Failure == "" {
+			t.Errorf("exit code %d, failure %q, error %v", r.ExitCode, r.Failure, err)
+		}
+	})
+	t.Run("default timeout and limit", func(t *testing.T) {
+		box := openWith(t, local.Config{Timeout: 300 * time.Millisecond, OutputLimit: 70_000})
+		r, err := box.Execute(t.Context(), env.Command{Script: "head -c 100000 /dev/zero; sleep 60"})
+		if err != nil || !r.TimedOut || len(r.Output) != 70_000 {
+			t.Errorf("timed out %v, kept %d bytes, error %v", r.TimedOut, len(r.Output), err)
+		}
+	})
+	for name, c := range map[string]local.Config{
+		"missing directory": {Dir: "/no/such/place"},
+		"a file":            {Dir: "/etc/passwd"},
+		"negative timeout":  {Timeout: -1},
+		"negative limit":    {OutputLimit: -1},
+		"bad variable":      {Env: map[string]string{"A=B": "c"}},
+		"empty interpreter": {Interpreter: []string{""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box, err := local.New(t.Context(), c)
+			if err == nil {
+				_ = box.Close(t.Context())
+				t.Fatal("no error")
+			}
+			var lost *env.Error
+			if isDir := c.Dir != ""; errors.As(err, &lost) != isDir {
+				t.Errorf("error %v; an env.Error is for what the host lacks", err)
+			}
+		})
+	}
+}
