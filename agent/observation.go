@@ -79,7 +79,7 @@ func exception(r env.Result, timeout time.Duration) string {
 	var s []string
 	switch {
 	case r.Failure != "":
-		s = append(s, "The command was not run: "+r.Failure)
+		s = append(s, "The command was not run. "+r.Failure)
 	case r.TimedOut:
 		s = append(s, fmt.Sprintf("The command did not end within %v and was killed, with everything it had started.", timeout))
 	case r.Signal != 0:
@@ -91,9 +91,6 @@ func exception(r env.Result, timeout time.Duration) string {
 	if r.Truncated && len(s) == 0 && startsSubmission(r.Output) {
 		s = append(s, fmt.Sprintf("The submission is larger than %d MB and was not accepted.", env.SubmissionLimit>>20))
 	}
-	if len(r.Background) > 0 {
-		s = append(s, "Still running in the background: "+processes(r.Background)+".")
-	}
 	return strings.Join(s, " ")
 }
 
@@ -102,6 +99,7 @@ func startsSubmission(output []byte) bool {
 	return ok
 }
 
+// processes names what a command left running; empty for nothing.
 func processes(list []env.Process) string {
 	const shown = 5
 	var names []string

@@ -76,10 +76,10 @@ func TestException(t *testing.T) {
 		{"a plain end", env.Result{ExitCode: 3}, ""},
 		{"timeout", env.Result{ExitCode: -1, TimedOut: true}, "did not end within 1m0s"},
 		{"signal", env.Result{ExitCode: 137, Signal: 9}, "killed by signal 9"},
-		{"never ran", env.Result{ExitCode: -1, Failure: "it has a NUL byte"}, "not run: it has a NUL byte"},
+		{"never ran", env.Result{ExitCode: -1, Failure: "It has a NUL byte."}, "not run. It has a NUL byte."},
 		{"memory", env.Result{OOMKilled: 2}, "out of memory: 2 process"},
 		{"memory unknown", env.Result{OOMKilled: -1}, ""},
-		{"left running", env.Result{Background: []env.Process{{PID: 7, Name: "server"}}}, "server (pid 7)"},
+		{"left running", env.Result{Background: []env.Process{{PID: 7, Name: "server"}}}, ""},
 		{"a submission that is too large", env.Result{Truncated: true, Output: []byte(Markers[0] + "\n")}, "larger than 100 MB"},
 		{"any other large output", env.Result{Truncated: true, Output: []byte("x\n")}, ""},
 	}

@@ -187,11 +187,14 @@ func (r *run) observe(res env.Result) error {
 
 func executionRecord(script string, start time.Time, res env.Result, exception string) trajectories.Execution {
 	x := trajectories.Execution{
-		Command: script, Output: res.Output, Head: res.Head, Truncated: res.Truncated,
+		Command: script, Output: res.Output, Truncated: res.Truncated,
 		Bytes: res.Bytes, Chars: res.Chars, ExitCode: res.ExitCode, Signal: res.Signal,
 		Start: start, Duration: trajectories.Seconds(res.Duration),
 		TimedOut: res.TimedOut, Killed: res.Killed, Survivors: res.Survivors, Collateral: res.Collateral,
 		OOMKilled: max(res.OOMKilled, 0), Exception: exception,
+	}
+	if res.Truncated {
+		x.Head = res.Head
 	}
 	for _, p := range res.Background {
 		x.Background = append(x.Background, trajectories.Process{PID: p.PID, Name: p.Name})

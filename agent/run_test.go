@@ -95,7 +95,7 @@ func config() agent.Config {
 	return agent.Config{
 		SystemTemplate:      "at {{.cwd}}",
 		InstanceTemplate:    "{{.task}}",
-		ObservationTemplate: "{{with .exception}}<{{.}}>{{end}}[{{.returncode}}] {{.output}}",
+		ObservationTemplate: "{{with .exception}}<{{.}}>{{end}}{{with .background}}(left: {{.}}){{end}}[{{.returncode}}] {{.output}}",
 		FormatErrorTemplate: "{{.error}}",
 		MaxFormatErrors:     3, Autosubmit: true, Timeout: 20 * time.Second,
 	}
@@ -261,6 +261,7 @@ func TestWhatTheModelIsShown(t *testing.T) {
 		bash("printf 'x\\0y'"),
 		bash("echo it has a \x00 in it"),
 		bash("kill -9 $$"),
+		bash("sleep 600 & echo left"),
 		bash(submit),
 	)
 	s.replies[0].Finish = model.FinishLength
@@ -277,8 +278,9 @@ func TestWhatTheModelIsShown(t *testing.T) {
 		"[3] out\nerr\n",
 		"did not end within 1s and was killed, with everything it had started.>[-1] before\n",
 		"[0] x\x00y",
-		"was not run: ",
+		"was not run. ",
 		"killed by signal 9.>[137] ",
+		"(left: sleep (pid ",
 	}
 	for i, want := range wants {
 		reply, observation := last[2+2*i], last[3+2*i]

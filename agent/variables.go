@@ -44,7 +44,7 @@ func observed(v view, r env.Result, exception string) map[string]any {
 		"output": v.text, "output_head": v.head, "output_tail": v.tail,
 		"elided": v.isElided, "elided_chars": v.elided, "output_chars": r.Chars,
 		"returncode": r.ExitCode, "exception": exception, "timed_out": r.TimedOut,
-		"background": len(r.Background), "duration_seconds": r.Duration.Seconds(),
+		"background": processes(r.Background), "duration_seconds": r.Duration.Seconds(),
 	}
 }
 

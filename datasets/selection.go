@@ -13,11 +13,11 @@ import (
 // Selection says which rows a run takes, in the order of its fields: named
 // rows, then shuffled, then filtered, then sliced. The zero value takes all.
 type Selection struct {
-	IDs     []string // exactly these, in the dataset's order
-	Shuffle bool     // sort by id, then mix with Seed: the same order everywhere
-	Seed    uint64
-	Filter  string // regular expression; must match from the start of the id
-	Slice   string // Python's start:stop:step
+	IDs     []string `json:"instances,omitempty"` // exactly these, in the dataset's order
+	Shuffle bool     `json:"shuffle,omitempty"`   // sort by id, then mix with Seed: the same order everywhere
+	Seed    uint64   `json:"seed,omitempty"`
+	Filter  string   `json:"filter,omitempty"` // regular expression; must match from the start of the id
+	Slice   string   `json:"slice,omitempty"`  // Python's start:stop:step
 }
 
 // Apply returns the selected rows. The error names the field that is wrong.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"sync"
@@ -96,6 +97,9 @@ func shorten(command string) string {
 }
 
 func encodeEvent(e Event) ([]byte, error) {
-	line, err := json.Marshal(e)
-	return append(line, '\n'), err
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(e)
+	return line.Bytes(), err
 }

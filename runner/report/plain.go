@@ -18,11 +18,11 @@ import (
 type Plain struct {
 	w        io.Writer
 	quiet    bool
-	now      func() time.Time
 	total    int
 	done     int
 	width    int // of the instance column
 	lastStep time.Time
+	warned   map[string]bool // by text: what holds for all is said once
 }
 
 // stepInterval bounds lines about steps: with many workers most are left out,
@@ -32,7 +32,7 @@ const stepInterval = 100 * time.Millisecond
 // NewPlain writes to w. Quiet leaves out everything but what ended, and
 // warnings. The ids make the columns line up.
 func NewPlain(w io.Writer, quiet bool, ids []string) *Plain {
-	p := &Plain{w: w, quiet: quiet, now: time.Now}
+	p := &Plain{w: w, quiet: quiet, warned: map[string]bool{}}
 	for _, id := range ids {
 		p.width = min(max(p.width, len(id)), 40)
 	}
@@ -54,10 +54,10 @@ func (p *Plain) Event(e runner.Event) {
 	case runner.SandboxReady:
 		p.detail(e, "sandbox ready after %s", seconds(e.Elapsed))
 		for _, w := range e.Warnings {
-			p.about(e, "warning: %s", w)
+			p.warn(e, w)
 		}
 	case runner.Step:
-		if now := p.now(); !p.quiet && now.Sub(p.lastStep) >= stepInterval {
+		if now := time.Now(); !p.quiet && now.Sub(p.lastStep) >= stepInterval {
 			p.lastStep = now
 			p.about(e, "step %-3d %s  %s", e.Step, status(e), e.Command)
 		}
@@ -66,7 +66,7 @@ func (p *Plain) Event(e runner.Event) {
 	case runner.Pull:
 		p.about(e, "pull: %s", e.Text)
 	case runner.Warning:
-		p.about(e, "warning: %s", e.Text)
+		p.warn(e, e.Text)
 	case runner.AttemptFinished:
 		p.finished(e)
 	}
@@ -93,9 +93,15 @@ func (p *Plain) finished(e runner.Event) {
 		p.about(e, "  %s", o.Hint)
 	}
 	for _, w := range o.Warnings {
-		if !strings.HasPrefix(w, "the image has no ") { // said when the sandbox came up
-			p.about(e, "warning: %s", w)
-		}
+		p.warn(e, w)
+	}
+}
+
+// warn says a warning the first time; the files of the run have every one.
+func (p *Plain) warn(e runner.Event, text string) {
+	if !p.warned[text] {
+		p.warned[text] = true
+		p.about(e, "warning: %s", text)
 	}
 }
 
