@@ -1,0 +1,136 @@
+// Package openai talks to every server with OpenAI's chat completion API:
+// OpenAI, OpenRouter, DeepSeek, vLLM, SGLang, llama.cpp, Ollama and others.
+//
+// It asks in text, without tools: what an agent of mini wants from a model is
+// a message with a bash block. Plain and streamed answers give the same Reply.
+//
+//	m, err := openai.New(openai.Config{Name: "gpt-5-mini", APIKey: os.Getenv("OPENAI_API_KEY")})
+//	reply, err := m.Query(ctx, []model.Message{{Role: model.User, Content: "hello"}})
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/model"
+)
+
+// What the zero values of Config mean.
+const (
+	DefaultBaseURL  = "https://api.openai.com/v1"
+	DefaultTimeout  = 10 * time.Minute
+	DefaultMaxTries = 5
+)
+
+// Config says which model is asked, where, and how. Printed in any way, it
+// says only whether there is a key.
+type Config struct {
+	// Name of the model, as the server knows it. It is sent as it is: no name
+	// gets a treatment of its own.
+	Name string
+	// BaseURL ends where "/chat/completions" begins; default DefaultBaseURL.
+	BaseURL string
+	// APIKey is sent as a bearer token; empty for servers that want none.
+	APIKey string `json:"-" yaml:"-"`
+	// Kwargs go into the body of every request, whatever they are: temperature
+	// (0 too), top_p, top_k, seed, max_tokens, reasoning_effort, provider...
+	// They win over what mini would send. "model", "messages" and "stream" are
+	// refused, for they have a place of their own, and so are keys.
+	Kwargs map[string]any
+	// Stream asks for the answer in parts. Connections then do not idle while
+	// a model thinks, which some proxies cut.
+	Stream bool
+	// SendReasoning returns the model's earlier thinking to it as
+	// reasoning_content. Few servers ask for that; others refuse it.
+	SendReasoning bool
+	// Timeout bounds one request, from its start to the last byte of the
+	// answer; default DefaultTimeout.
+	Timeout time.Duration
+	// MaxTries bounds the requests of one Query; default DefaultMaxTries.
+	MaxTries int
+	// Price of the tokens. Where it is not known, the cost is what the server
+	// says (usage.cost, as OpenRouter does), or 0.
+	Price model.Price
+	// HTTPClient is for proxies and tests; its Timeout is not used. Default is
+	// one that keeps a connection for every worker.
+	HTTPClient *http.Client
+}
+
+// Validate returns the first thing that is wrong, as a sentence for the user.
+func (c Config) Validate() error {
+	if c.Name == "" {
+		return errors.New("model name is missing")
+	}
+	u, err := url.Parse(c.baseURL())
+	switch {
+	case err != nil:
+		return errors.New("base URL cannot be parsed") // the error would quote it
+	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+		return fmt.Errorf("base URL %s: want http:// or https:// and a host", u.Redacted())
+	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return fmt.Errorf("base URL of %s: want no user, query or fragment; keys come from the environment", u.Host)
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"):
+		return fmt.Errorf("base URL %s: leave /chat/completions away", u)
+	case strings.ContainsFunc(c.key(), func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return errors.New("the API key has a control character in it")
+	case c.Timeout < 0 || c.MaxTries < 0:
+		return errors.New("timeout and tries cannot be negative")
+	}
+	_, err = c.fields()
+	return err
+}
+
+// fields is what every request's body gets on top.
+func (c Config) fields() (map[string]json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
+	for name, value := range c.Kwargs {
+		switch name {
+		case "model", "messages", "stream":
+			return nil, fmt.Errorf("model kwargs: %q cannot be set here", name)
+		case "api_key", "authorization", "Authorization":
+			return nil, fmt.Errorf("model kwargs: %q does not belong into a request; keys come from the environment", name)
+		}
+		b, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("model kwargs: %s: %w", name, err)
+		}
+		fields[name] = b
+	}
+	name, err := json.Marshal(c.Name)
+	if err != nil {
+		return nil, fmt.Errorf("model name: %w", err)
+	}
+	fields["model"] = name
+	return fields, nil
+}
+
+func (c Config) baseURL() string {
+	if c.BaseURL == "" {
+		return DefaultBaseURL
+	}
+	return c.BaseURL
+}
+
+// key is without the line feed that comes with keys read from files.
+func (c Config) key() string { return strings.TrimSpace(c.APIKey) }
+
+// Format implements fmt.Formatter, for every verb: the key is never printed.
+func (c Config) Format(f fmt.State, _ rune) {
+	key := "none"
+	if c.APIKey != "" {
+		key = "set"
+	}
+	base := "invalid"
+	if u, err := url.Parse(c.baseURL()); err == nil {
+		base = u.Redacted()
+	}
+	_, _ = fmt.Fprintf(f, "{%s at %s, key %s, stream %t, kwargs %v}", c.Name, base, key, c.Stream, c.Kwargs)
+}
+
+// String is what is printed.
+func (c Config) String() string { return fmt.Sprint(c) }

@@ -1,0 +1,145 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	client "github.com/sashabaranov/go-openai"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/transport"
+)
+
+// maxResponse bounds an answer, in bytes.
+const maxResponse = 64 << 20
+
+// Model asks one model of one server. It is safe for concurrent use.
+type Model struct {
+	config Config
+	fields map[string]json.RawMessage
+	http   *http.Client
+	redact redactor
+}
+
+var _ model.Model = (*Model)(nil)
+
+// New checks the configuration; nothing is sent.
+func New(c Config) (*Model, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("configure model: %w", err)
+	}
+	fields, err := c.fields()
+	if err != nil {
+		return nil, fmt.Errorf("configure model: %w", err)
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.MaxTries == 0 {
+		c.MaxTries = DefaultMaxTries
+	}
+	m := &Model{config: c, fields: fields, http: c.HTTPClient, redact: newRedactor(c.key())}
+	if m.http == nil {
+		m.http = &http.Client{Transport: manyWorkers()}
+	}
+	return m, nil
+}
+
+// manyWorkers keeps the connections of a large batch: the default keeps two.
+func manyWorkers() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
+	return t
+}
+
+// Close ends the idle connections.
+func (m *Model) Close() error {
+	m.http.CloseIdleConnections()
+	return nil
+}
+
+// Format implements fmt.Formatter; see Config.Format.
+func (m *Model) Format(f fmt.State, verb rune) { m.config.Format(f, verb) }
+
+// try makes one request. A refused answer may come with what it cost.
+func (m *Model) try(ctx context.Context, messages []client.ChatCompletionMessage) (model.Reply, error) {
+	within, cancel := context.WithTimeoutCause(ctx, m.config.Timeout,
+		fmt.Errorf("no complete answer within %v", m.config.Timeout))
+	defer cancel()
+	raw, err := m.exchange(within, messages)
+	if err == nil {
+		var reply model.Reply
+		reply, err = parseReply(m.redact.bytes(raw), m.config.Price)
+		return reply, m.redact.error(err)
+	}
+	if ctx.Err() != nil {
+		return model.Reply{}, context.Cause(ctx)
+	}
+	if _, ok := errors.AsType[*model.Error](err); !ok {
+		if within.Err() != nil {
+			err = context.Cause(within)
+		}
+		err = unreachable(err)
+	}
+	return model.Reply{}, m.redact.error(err)
+}
+
+// exchange returns the answer as a chat.completion object, streamed or not.
+func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMessage) (json.RawMessage, error) {
+	base := m.http.Transport
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	x := &transport.Exchange{Base: base, Fields: m.fields, Limit: maxResponse}
+	conf := client.DefaultConfig(m.config.key())
+	conf.BaseURL = m.config.baseURL()
+	conf.HTTPClient = &http.Client{Transport: x, CheckRedirect: m.http.CheckRedirect, Jar: m.http.Jar}
+	c := client.NewClientWithConfig(conf)
+
+	// The model's name is put in by the Exchange: the client library has rules
+	// of its own for names that begin like OpenAI's, which servers do not share.
+	request := client.ChatCompletionRequest{Messages: messages}
+	if m.config.Stream {
+		request.StreamOptions = &client.StreamOptions{IncludeUsage: true}
+		return receive(ctx, c, request, x)
+	}
+	if _, err := c.CreateChatCompletion(ctx, request); err != nil {
+		return nil, err
+	}
+	return x.Body(), nil
+}
+
+// receive puts a streamed answer together.
+func receive(ctx context.Context, c *client.Client, request client.ChatCompletionRequest, x *transport.Exchange) (json.RawMessage, error) {
+	stream, err := c.CreateChatCompletionStream(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stream.Close() }()
+	var f fold
+	for {
+		event, err := stream.RecvRaw()
+		_, told := errors.AsType[*client.APIError](err)
+		switch {
+		case told || (err == nil && len(event) == 0): // an error event, understood or not
+			return nil, transport.Classify(0, transport.ParseDetail(x.LastEvent()))
+		case errors.Is(err, io.EOF) && f.empty():
+			return x.Body(), nil // a server that does not stream
+		case errors.Is(err, io.EOF):
+			return f.json()
+		case err != nil:
+			return nil, err
+		}
+		if err := f.add(event); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,363 @@
+package openai_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/openai"
+)
+
+const secret = `sk-proj-0123"456789`
+
+// ask makes a model of what serve answers, and asks it once.
+func ask(t *testing.T, c openai.Config, serve http.HandlerFunc) (model.Reply, error) {
+	t.Helper()
+	return connect(t, c, serve).Query(t.Context(), []model.Message{
+		{Role: model.System, Content: "be <brief>"}, {Role: model.User, Content: ""},
+		{Role: model.Assistant, Content: "a", Reasoning: "because"}, {Role: model.User, Content: "b"},
+	})
+}
+
+func connect(t *testing.T, c openai.Config, serve http.HandlerFunc) *openai.Model {
+	t.Helper()
+	server := httptest.NewServer(serve)
+	t.Cleanup(server.Close)
+	c.BaseURL = server.URL + "/v1"
+	if c.Name == "" {
+		c.Name = "m"
+	}
+	if c.MaxTries == 0 {
+		c.MaxTries = 1
+	}
+	m, err := openai.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func says(status int, kind, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+const plain = `{"id":"c1","object":"chat.completion","created":1,"model":"m-2026","provider":"p","choices":[{"index":0,
+ "message":{"role":"assistant","content":"héllo <b>\n` + "```bash\\nls\\n```" + `","reasoning_content":"think hard"},"finish_reason":"stop"}],
+ "usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"cost":0.5,
+   "prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":8}}}`
+
+// The same answer in parts, with what real servers put between them.
+const streamed = `: KEEPALIVE
+
+event: message
+data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m-2026","provider":"p","choices":[{"index":0,"delta":{"role":"assistant","content":null,"reasoning_content":"think"},"finish_reason":null}]}
+
+data: {"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":" hard"}}],"usage":null}
+
+: KEEPALIVE
+
+data: {"choices":[{"index":0,"delta":{"content":"héllo <b>\n"}}]}
+
+data: {"choices":[{"index":0,"delta":{"content":"` + "```bash\\nls\\n```" + `"}}]}
+
+data: {"choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}]}
+
+data: {"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"cost":0.5,"prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":8}}}
+
+data: [DONE]
+
+`
+
+func TestPlainAndStreamGiveTheSame(t *testing.T) {
+	want := model.Reply{
+		Message: model.Message{Role: model.Assistant, Content: "héllo <b>\n```bash\nls\n```", Reasoning: "think hard"},
+		Finish:  model.FinishStop, Model: "m-2026", Tries: 1, Cost: 0.5,
+		Usage: model.Usage{Prompt: 100, Completion: 20, CacheRead: 60, Reasoning: 8},
+	}
+	var raws []any
+	for name, test := range map[string]struct {
+		stream     bool
+		kind, body string
+	}{
+		"plain":                        {false, "application/json", plain},
+		"stream":                       {true, "text/event-stream; charset=utf-8", streamed},
+		"server that does not stream":  {true, "application/json", plain},
+		"stream with carriage returns": {true, "text/event-stream", strings.ReplaceAll(streamed, "\n", "\r\n")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ask(t, openai.Config{Stream: test.stream}, says(200, test.kind, test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(model.Reply{}, "Raw")); diff != "" {
+				t.Error(diff)
+			}
+			var raw any
+			if err := json.Unmarshal(got.Raw, &raw); err != nil {
+				t.Fatalf("raw response: %v", err)
+			}
+			raws = append(raws, raw)
+			if diff := cmp.Diff(raws[0], raw); diff != "" {
+				t.Errorf("raw responses differ: %s", diff)
+			}
+		})
+	}
+}
+
+func TestCost(t *testing.T) {
+	tests := map[string]struct {
+		price model.Price
+		body  string
+		want  model.Cost
+	}{
+		"price":            {model.Price{Input: 2, Cached: 0.5, Output: 10}, plain, (40*2 + 60*0.5 + 20*10) / 1e6},
+		"server's word":    {model.Price{}, plain, 0.5},
+		"nobody knows":     {model.Price{}, strings.Replace(plain, `"cost":0.5,`, "", 1), 0},
+		"deepseek's cache": {model.Price{Input: 1, Cached: 0.1, Output: 1}, strings.Replace(plain, `"prompt_tokens_details":{"cached_tokens":60}`, `"prompt_cache_hit_tokens":60`, 1), (40 + 6 + 20) / 1e6},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := ask(t, openai.Config{Price: test.price}, says(200, "application/json", test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got.Cost, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRequest(t *testing.T) {
+	messages := []any{
+		map[string]any{"role": "system", "content": "be <brief>"},
+		map[string]any{"role": "user", "content": "(empty)"},
+		map[string]any{"role": "assistant", "content": "a"},
+		map[string]any{"role": "user", "content": "b"},
+	}
+	thinking := append([]any{}, messages...)
+	thinking[2] = map[string]any{"role": "assistant", "content": "a", "reasoning_content": "because"}
+	tests := map[string]struct {
+		config openai.Config
+		want   map[string]any
+	}{
+		"least": {openai.Config{Name: "m"}, map[string]any{"model": "m", "messages": messages, "stream": false}},
+		"stream": {openai.Config{Name: "m", Stream: true}, map[string]any{
+			"model": "m", "messages": messages, "stream": true, "stream_options": map[string]any{"include_usage": true},
+		}},
+		"kwargs win, zero is sent": {
+			openai.Config{Name: "m", Stream: true, Kwargs: map[string]any{
+				"temperature": 0, "top_k": 5, "seed": 7, "max_tokens": 100, "stream_options": map[string]any{"x": 1},
+				"provider": map[string]any{"order": []string{"a"}},
+			}},
+			map[string]any{
+				"model": "m", "messages": messages, "stream": true, "temperature": 0.0, "top_k": 5.0, "seed": 7.0, "max_tokens": 100.0,
+				"stream_options": map[string]any{"x": 1.0}, "provider": map[string]any{"order": []any{"a"}},
+			},
+		},
+		"names that the client library has rules for": {
+			openai.Config{Name: "gpt-5-mini", Kwargs: map[string]any{"max_tokens": 10, "temperature": 0.2}},
+			map[string]any{"model": "gpt-5-mini", "messages": messages, "stream": false, "max_tokens": 10.0, "temperature": 0.2},
+		},
+		"a name of the old endpoint": {openai.Config{Name: "text-davinci-003"}, map[string]any{
+			"model": "text-davinci-003", "messages": messages, "stream": false,
+		}},
+		"reasoning": {openai.Config{Name: "o3", SendReasoning: true}, map[string]any{"model": "o3", "messages": thinking, "stream": false}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got map[string]any
+			test.config.APIKey = secret + "\n"
+			_, err := ask(t, test.config, func(w http.ResponseWriter, r *http.Request) {
+				if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+					t.Error(err)
+				}
+				if r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer "+secret {
+					t.Errorf("%s with %q", r.URL.Path, r.Header.Get("Authorization"))
+				}
+				says(200, "application/json", plain)(w, r)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestFailures(t *testing.T) {
+	const sse, js, html = "text/event-stream", "application/json", "text/html"
+	first, _, _ := strings.Cut(streamed, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"}")
+	tests := map[string]struct {
+		stream     bool
+		status     int
+		kind, body string
+		want       model.Status
+		retryable  bool
+		text       string
+	}{
+		"wrong key":          {false, 401, js, `{"error":{"message":"Incorrect API key provided"}}`, model.AuthenticationError, false, "401 Unauthorized: Incorrect API key"},
+		"forbidden":          {true, 403, js, `{"error":{"message":"no access"}}`, model.AuthenticationError, false, "no access"},
+		"no credit":          {false, 402, js, `{"error":{"message":"add credits","code":402}}`, model.AuthenticationError, false, "add credits"},
+		"no such model":      {false, 404, js, `{"error":"model not found"}`, model.BadRequest, false, "model not found"},
+		"bad request":        {true, 400, js, `{"detail":[{"msg":"x"}]}`, model.BadRequest, false, `[{"msg":"x"}]`},
+		"too long, code":     {false, 400, js, `{"error":{"message":"x","code":"context_length_exceeded"}}`, model.ContextWindowExceeded, false, "400"},
+		"too long, text":     {true, 400, js, `{"object":"error","message":"This model's maximum context length is 4096 tokens"}`, model.ContextWindowExceeded, false, "4096"},
+		"filter":             {false, 400, js, `{"error":{"message":"x","code":"content_filter"}}`, model.ContentRefused, false, "400"},
+		"flagged":            {false, 403, js, `{"error":{"message":"input was flagged"}}`, model.ContentRefused, false, "flagged"},
+		"rate":               {true, 429, js, `{"error":{"message":"slow down"}}`, model.RateLimited, true, "slow down"},
+		"quota":              {false, 429, js, `{"error":{"message":"x","code":"insufficient_quota"}}`, model.RateLimited, false, "429"},
+		"bad gateway":        {false, 502, html, "<html><body>nginx secret page</body></html>", model.ProviderError, true, "502 Bad Gateway"},
+		"gateway, stream":    {true, 502, html, "<html>", model.ProviderError, true, "502 Bad Gateway"},
+		"overloaded":         {false, 529, "text/plain", "overloaded", model.ProviderError, true, "529: overloaded"},
+		"nothing said":       {false, 500, js, "", model.ProviderError, true, "500 Internal Server Error"},
+		"200, error":         {false, 200, js, `{"error":{"message":"upstream","code":429}}`, model.RateLimited, true, "429 Too Many Requests: upstream"},
+		"200, error text":    {false, 200, js, `{"error":"boom"}`, model.ProviderError, true, "boom"},
+		"200, in a stream":   {true, 200, js, `{"error":{"message":"maximum context length"}}`, model.ContextWindowExceeded, false, "maximum"},
+		"200, no choices":    {false, 200, js, `{"id":"x","choices":[]}`, model.ProviderError, true, "no choices"},
+		"200, HTML":          {false, 200, html, "<html>", model.ProviderError, true, "invalid character"},
+		"200, nothing":       {true, 200, sse, "", model.ProviderError, true, "read answer: EOF"},
+		"200, half":          {false, 200, js, plain[:200], model.ProviderError, true, "EOF"},
+		"no finish_reason":   {false, 200, js, `{"choices":[{"message":{"content":"x"}}]}`, model.ProviderError, true, "no finish_reason"},
+		"broken off":         {false, 200, js, `{"choices":[{"message":{"content":"x"},"finish_reason":"error"}]}`, model.ProviderError, true, "broke the answer off"},
+		"choice with error":  {false, 200, js, `{"choices":[{"error":{"code":429,"message":"busy"},"finish_reason":"error"}]}`, model.RateLimited, true, "busy"},
+		"withheld":           {false, 200, js, `{"choices":[{"message":{"content":"x"},"finish_reason":"content_filter"}]}`, model.ContentRefused, false, "filter"},
+		"refused":            {false, 200, js, `{"choices":[{"message":{"refusal":"I cannot"},"finish_reason":"stop"}]}`, model.ContentRefused, false, "I cannot"},
+		"cut stream":         {true, 200, sse, first, model.ProviderError, true, "no finish_reason"},
+		"cut, with [DONE]":   {true, 200, sse, first + "data: [DONE]\n\n", model.ProviderError, true, "no finish_reason"},
+		"cut in an event":    {true, 200, sse, first + `data: {"choices":[{"ind`, model.ProviderError, true, "no finish_reason"},
+		"event of no JSON":   {true, 200, sse, first + "data: hello\n\n", model.ProviderError, true, "read event"},
+		"error event":        {true, 200, sse, first + "event: error\ndata: {\"error\":{\"message\":\"overloaded\",\"code\":503}}\n\n", model.ProviderError, true, "503 Service Unavailable: overloaded"},
+		"error event, text":  {true, 200, sse, first + ": c\n\ndata: {\"error\":\"boom\"}\n\ndata: [DONE]\n\n", model.ProviderError, true, "boom"},
+		"error beside parts": {true, 200, sse, first + "data: {\"id\":\"x\",\"error\":{\"message\":\"busy\",\"code\":429},\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"error\"}]}\n\n", model.RateLimited, true, "busy"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := ask(t, openai.Config{Stream: test.stream}, says(test.status, test.kind, test.body))
+			e, ok := errors.AsType[*model.Error](err)
+			if !ok {
+				t.Fatalf("error %v, want a *model.Error", err)
+			}
+			if e.Status != test.want || e.Retryable != test.retryable || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("%s, retryable %v: %v", e.Status, e.Retryable, err)
+			}
+			if test.status >= 400 && e.Code != test.status {
+				t.Errorf("code %d, want %d", e.Code, test.status)
+			}
+			if strings.Contains(err.Error(), "nginx") {
+				t.Errorf("HTML in %v", err)
+			}
+		})
+	}
+}
+
+// What was withheld was paid for all the same.
+func TestWithheldAnswerHasUsage(t *testing.T) {
+	body := strings.Replace(plain, `"finish_reason":"stop"`, `"finish_reason":"content_filter"`, 1)
+	got, err := ask(t, openai.Config{}, says(200, "application/json", body))
+	if err == nil || got.Usage.Prompt != 100 || got.Cost != 0.5 {
+		t.Errorf("usage %+v, cost %v, %v", got.Usage, got.Cost, err)
+	}
+}
+
+func TestLengthIsAReply(t *testing.T) {
+	body := strings.Replace(plain, `"finish_reason":"stop"`, `"finish_reason":"length"`, 1)
+	got, err := ask(t, openai.Config{}, says(200, "application/json", body))
+	if err != nil || got.Finish != model.FinishLength {
+		t.Errorf("finish %q, %v", got.Finish, err)
+	}
+}
+
+func TestToolCallsAreKeptRaw(t *testing.T) {
+	const stream = `data: {"choices":[{"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":"{\"co"}}]}}]}
+
+data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"mmand\":1}"}},{"index":1,"id":"b","function":{"name":"x","arguments":"{}"}}]}}]}
+
+data: {"choices":[{"delta":{"reasoning":"or"}}]}
+
+data: {"choices":[{"delta":{"reasoning":" so"},"finish_reason":"tool_calls"}]}
+
+`
+	got, err := ask(t, openai.Config{Stream: true}, says(200, "text/event-stream", stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Message.Content != "" || got.Message.Reasoning != "or so" || got.Finish != "tool_calls" {
+		t.Errorf("%+v", got)
+	}
+	for _, part := range []string{`"arguments":"{\"command\":1}"`, `"id":"a"`, `"id":"b"`} {
+		if !strings.Contains(string(got.Raw), part) {
+			t.Errorf("%s is not in %s", part, got.Raw)
+		}
+	}
+}
+
+func TestSlowServer(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stream %t", stream), func(t *testing.T) {
+			reached := make(chan struct{}, 2)
+			hang := func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if stream {
+					w.Header().Set("Content-Type", "text/event-stream")
+					_, _ = io.WriteString(w, "data: {\"choices\":[]}\n\n")
+					_ = http.NewResponseController(w).Flush()
+				}
+				reached <- struct{}{}
+				<-r.Context().Done()
+			}
+			m := connect(t, openai.Config{Stream: stream, Timeout: 50 * time.Millisecond}, hang)
+			_, err := m.Query(t.Context(), nil)
+			if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || !e.Retryable ||
+				!strings.Contains(err.Error(), "no complete answer within 50ms") {
+				t.Errorf("timeout: %v", err)
+			}
+			<-reached
+
+			m = connect(t, openai.Config{Stream: stream, MaxTries: 5}, hang)
+			stop := errors.New("stop")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			go func() { <-reached; cancel(stop) }()
+			_, err = m.Query(ctx, nil)
+			if _, provider := errors.AsType[*model.Error](err); !errors.Is(err, stop) || provider {
+				t.Errorf("cancelled: %v", err)
+			}
+		})
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	m, err := openai.New(openai.Config{Name: "m", BaseURL: server.URL, MaxTries: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Query(t.Context(), nil)
+	if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || e.Hint == "" {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,136 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	client "github.com/sashabaranov/go-openai"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/transport"
+)
+
+// placeholder stands for a message without text, for an empty content is left
+// out by the client library, and refused by many servers.
+const placeholder = "(empty)"
+
+func outgoing(messages []model.Message, reasoning bool) []client.ChatCompletionMessage {
+	out := make([]client.ChatCompletionMessage, len(messages))
+	for i, m := range messages {
+		out[i] = client.ChatCompletionMessage{Role: string(m.Role), Content: m.Content}
+		if m.Content == "" {
+			out[i].Content = placeholder
+		}
+		if reasoning && m.Role == model.Assistant {
+			out[i].ReasoningContent = m.Reasoning
+		}
+	}
+	return out
+}
+
+// extras are the parts of an answer that the client library leaves out.
+type extras struct {
+	Error   json.RawMessage `json:"error"`
+	Choices []struct {
+		Message struct {
+			Reasoning string `json:"reasoning"` // OpenRouter, vLLM
+		} `json:"message"`
+		Error json.RawMessage `json:"error"` // OpenRouter
+	} `json:"choices"`
+	Usage struct {
+		Cost      model.Cost `json:"cost"`                    // OpenRouter
+		CacheHits int64      `json:"prompt_cache_hit_tokens"` // DeepSeek
+	} `json:"usage"`
+}
+
+// parseReply reads a chat.completion object. An answer that was withheld comes
+// with its usage beside the error.
+func parseReply(body []byte, price model.Price) (model.Reply, error) {
+	var raw json.RawMessage
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&raw); err != nil {
+		return model.Reply{}, broken("read answer: %w", err)
+	}
+	var resp client.ChatCompletionResponse
+	var more extras
+	if err := errors.Join(json.Unmarshal(raw, &resp), json.Unmarshal(raw, &more)); err != nil {
+		return model.Reply{}, broken("read answer: %w", err)
+	}
+	if present(more.Error) {
+		return model.Reply{}, transport.Classify(0, transport.ParseDetail(raw))
+	}
+	if len(resp.Choices) == 0 || len(more.Choices) == 0 {
+		return model.Reply{}, broken("the answer has no choices")
+	}
+	if present(more.Choices[0].Error) {
+		return model.Reply{}, transport.Classify(0, transport.ParseDetail(more.Choices[0].Error))
+	}
+	usage := usageOf(resp.Usage, more)
+	reply := model.Reply{
+		Message: messageOf(resp.Choices[0].Message, more.Choices[0].Message.Reasoning),
+		Finish:  model.Finish(resp.Choices[0].FinishReason),
+		Usage:   usage, Cost: more.Usage.Cost, Model: resp.Model, Raw: raw,
+	}
+	if price.Known() {
+		reply.Cost = price.Of(usage)
+	}
+	return reply, checkFinish(reply, resp.Choices[0].Message.Refusal)
+}
+
+func messageOf(m client.ChatCompletionMessage, reasoning string) model.Message {
+	var parts strings.Builder
+	for _, p := range m.MultiContent {
+		parts.WriteString(p.Text)
+	}
+	if m.ReasoningContent != "" {
+		reasoning = m.ReasoningContent
+	}
+	return model.Message{Role: model.Assistant, Content: m.Content + parts.String(), Reasoning: reasoning}
+}
+
+func usageOf(u client.Usage, more extras) model.Usage {
+	out := model.Usage{
+		Prompt: int64(u.PromptTokens), Completion: int64(u.CompletionTokens), CacheRead: more.Usage.CacheHits,
+	}
+	if d := u.PromptTokensDetails; d != nil && d.CachedTokens > 0 {
+		out.CacheRead = int64(d.CachedTokens)
+	}
+	if d := u.CompletionTokensDetails; d != nil {
+		out.Reasoning = int64(d.ReasoningTokens)
+	}
+	return out
+}
+
+// checkFinish refuses answers that are none.
+func checkFinish(r model.Reply, refusal string) error {
+	switch {
+	case r.Finish == "" || r.Finish == "null":
+		return broken("the answer ended before it was complete (no finish_reason)")
+	case r.Finish == "error":
+		return broken("the server broke the answer off")
+	case r.Finish == model.FinishFilter:
+		return &model.Error{Status: model.ContentRefused, Err: errors.New("the provider's content filter withheld the answer")}
+	case refusal != "" && r.Message.Content == "":
+		return &model.Error{Status: model.ContentRefused, Err: fmt.Errorf("the model refused: %s", refusal)}
+	}
+	return nil
+}
+
+func present(raw json.RawMessage) bool {
+	return len(raw) > 0 && string(raw) != "null" && string(raw) != `""`
+}
+
+// broken is an answer that makes no sense; asking again may help.
+func broken(format string, args ...any) error {
+	return &model.Error{Status: model.ProviderError, Retryable: true, Err: fmt.Errorf(format, args...)}
+}
+
+// unreachable is a request without an answer.
+func unreachable(err error) error {
+	return &model.Error{
+		Status: model.ProviderError, Retryable: true, Err: err,
+		Hint: "check the base URL and that the server can be reached",
+	}
+}

@@ -1,0 +1,115 @@
+// Package transport is the layer under a provider's client library: one
+// request to a chat API and what came back, as they really were.
+//
+// Client libraries leave out what they do not know. An Exchange puts the
+// user's fields into the request, keeps the response for the record, and
+// turns refusals into *model.Error with what the headers said.
+//
+//	x := &transport.Exchange{Base: http.DefaultTransport, Fields: fields, Limit: 64 << 20}
+//	client := &http.Client{Transport: x}
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+)
+
+// Exchange is an http.RoundTripper for one request (and the redirects it
+// leads to); it is not safe for concurrent use.
+type Exchange struct {
+	Base http.RoundTripper
+	// Fields are put into the request's JSON object, over what is there.
+	Fields map[string]json.RawMessage
+	// Limit bounds the response's body, in bytes. A longer one is cut, and
+	// reading it ends with ErrTooLong.
+	Limit int64
+
+	body bytes.Buffer
+	last []byte
+}
+
+// ErrTooLong ends the reading of a response that is over the limit.
+var ErrTooLong = errors.New("the response is too long")
+
+// Body is what came back, as far as it was read: of a plain answer. An event
+// stream is not kept, for its reader puts the parts together; LastEvent is the
+// newest of its data lines.
+func (x *Exchange) Body() []byte { return x.body.Bytes() }
+
+// LastEvent is the newest data of an event stream.
+func (x *Exchange) LastEvent() []byte { return x.last }
+
+// RoundTrip implements http.RoundTripper. A status of 400 or more is a
+// *model.Error.
+func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
+	req, err := x.merge(req)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := x.Base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		err := refusal(resp)
+		_ = resp.Body.Close()
+		return nil, err
+	}
+	x.body.Reset()
+	limited := &limitedReader{r: resp.Body, left: x.Limit}
+	body := io.Reader(io.TeeReader(limited, &x.body))
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
+		body = newEvents(limited, &x.last)
+	}
+	resp.Body = readCloser{body, resp.Body}
+	return resp, nil
+}
+
+// merge returns a copy of the request: a RoundTripper may not change its own.
+func (x *Exchange) merge(req *http.Request) (*http.Request, error) {
+	if len(x.Fields) == 0 || req.Body == nil {
+		return req, nil
+	}
+	defer func() { _ = req.Body.Close() }()
+	object := map[string]json.RawMessage{}
+	if err := json.NewDecoder(req.Body).Decode(&object); err != nil {
+		return nil, fmt.Errorf("merge fields into request: %w", err)
+	}
+	for name, value := range x.Fields {
+		object[name] = value
+	}
+	body, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("merge fields into request: %w", err)
+	}
+	merged := req.Clone(req.Context())
+	merged.Body = io.NopCloser(bytes.NewReader(body))
+	merged.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	merged.ContentLength = int64(len(body))
+	return merged, nil
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// limitedReader is an io.LimitedReader that tells an end from a cut.
+type limitedReader struct {
+	r    io.Reader
+	left int64
+}
+
+func (l *limitedReader) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, ErrTooLong
+	}
+	n, err := l.r.Read(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
+	return n, err
+}

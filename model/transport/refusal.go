@@ -1,0 +1,174 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/minibench/mini/model"
+)
+
+const (
+	maxRefusal = 64 << 10 // bytes of a refusal's body that are read
+	maxMessage = 1000     // bytes of its message that are kept
+)
+
+// Detail is what the providers' error objects have in common.
+type Detail struct {
+	Message string
+	Code    string // a word, or a number as text; may be empty
+}
+
+func refusal(resp *http.Response) *model.Error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came says more than why the rest did not
+	d := ParseDetail(body)
+	e := Classify(resp.StatusCode, d)
+	e.RetryAfter = retryAfter(resp.Header, time.Now())
+	return e
+}
+
+// ParseDetail reads an error's body in any of the usual forms: {"error":
+// {"message", "code", "type"}}, {"error": "..."}, {"message"}, {"detail"}, or
+// text. Of a page of HTML nothing is taken.
+func ParseDetail(body []byte) Detail {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(body, &object) != nil {
+		text := strings.TrimSpace(string(body))
+		if strings.HasPrefix(text, "<") {
+			text = ""
+		}
+		return Detail{Message: clip(text)}
+	}
+	inner := object
+	if raw, ok := object["error"]; ok && bytes.HasPrefix(raw, []byte("{")) {
+		inner = nil
+		_ = json.Unmarshal(raw, &inner) // it is an object: it was valid within one
+	}
+	d := Detail{Code: word(inner["code"])}
+	if d.Code == "" {
+		d.Code = word(inner["type"])
+	}
+	for _, name := range []string{"message", "error", "detail"} {
+		if d.Message = clip(word(inner[name])); d.Message != "" {
+			break
+		}
+	}
+	return d
+}
+
+// word is a JSON string's text, or the JSON itself.
+func word(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
+	}
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+func clip(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	end := maxMessage
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "..."
+}
+
+// Classify makes the error of an HTTP status and what the provider said. The
+// status is 0 where the error came inside a stream or a good answer; then a
+// numeric code takes its place.
+func Classify(status int, d Detail) *model.Error {
+	if n, err := strconv.Atoi(d.Code); err == nil && (status == 0 || status == http.StatusOK) {
+		status = n
+	}
+	e := &model.Error{Code: status, Err: errors.New(describe(status, d))}
+	said := strings.ToLower(d.Code + " " + d.Message)
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusPaymentRequired,
+		status == http.StatusForbidden && !contains(said, refused):
+		e.Status = model.AuthenticationError
+		e.Hint = "check the key, its rights and the account's credit"
+	case contains(said, exhausted):
+		e.Status, e.Hint = model.RateLimited, "the account has no credit left"
+	case status == http.StatusTooManyRequests:
+		e.Status, e.Retryable = model.RateLimited, true
+	case contains(said, tooLong):
+		e.Status = model.ContextWindowExceeded
+	case contains(said, refused):
+		e.Status = model.ContentRefused
+	case status == http.StatusRequestTimeout || status == http.StatusTooEarly || status == http.StatusConflict:
+		e.Status, e.Retryable = model.ProviderError, true
+	case status >= 400 && status < 500:
+		e.Status = model.BadRequest
+		if status == http.StatusNotFound {
+			e.Hint = "check the model's name and the base URL"
+		}
+	default:
+		e.Status, e.Retryable = model.ProviderError, true
+	}
+	return e
+}
+
+func describe(status int, d Detail) string {
+	var parts []string
+	if status != 0 {
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status))))
+	}
+	if d.Message != "" {
+		parts = append(parts, d.Message)
+	}
+	if len(parts) == 0 {
+		return "the provider reported an error and did not say which"
+	}
+	return strings.Join(parts, ": ")
+}
+
+// How providers put it; there is no common code.
+var (
+	tooLong = []string{
+		"context_length", "context length", "context window", "context size", "maximum context", "prompt is too long",
+		"input is too long", "input length and", "exceeds the maximum number of tokens", "reduce the length",
+	}
+	refused   = []string{"content_filter", "content_policy", "content policy", "content management policy", "responsibleaipolicy", "flagged"}
+	exhausted = []string{"insufficient_quota"}
+)
+
+func contains(s string, any []string) bool {
+	for _, part := range any {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// retryAfter reads how long the provider asks to wait: milliseconds in the
+// header some have, or the standard one's seconds or date; 0 when it does not
+// say, or says something else.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	for _, field := range []struct {
+		name string
+		unit time.Duration
+	}{{"Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
+		text := strings.TrimSpace(h.Get(field.name))
+		if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e9 {
+			return time.Duration(n * float64(field.unit))
+		}
+		if date, err := http.ParseTime(text); err == nil {
+			return max(date.Sub(now), 0)
+		}
+	}
+	return 0
+}
