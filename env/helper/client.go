@@ -62,7 +62,8 @@ type Client struct {
 	hello   Hello
 	turn    chan struct{} // of capacity one: who has put a token in may run
 	outbox  chan Frame
-	greeted chan Hello
+	greeted chan Hello    // of capacity one
+	met     bool          // a Hello came; the reader's own
 	over    chan struct{} // closed when the conversation is over
 	workers sync.WaitGroup
 

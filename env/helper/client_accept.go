@@ -36,12 +36,12 @@ func (c *Client) acceptHello(f Frame) error {
 	if err := json.Unmarshal(f.Body, &h); err != nil {
 		return fmt.Errorf("%w: hello: %w", ErrFrame, err)
 	}
-	select {
-	case c.greeted <- h:
-		return nil
-	default:
+	if c.met {
 		return fmt.Errorf("%w: a second hello", ErrFrame)
 	}
+	c.met = true
+	c.greeted <- h
+	return nil
 }
 
 func (c *Client) acceptReport(f Frame) error {

@@ -1,0 +1,346 @@
+package helper_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper"
+)
+
+// script plays the helper's side of a conversation after its greeting; it has
+// seen the Run frame of the one command that the test sends.
+type script func(s *fake, run helper.Frame)
+
+// fake is a helper made of canned frames, for what a real one never sends.
+type fake struct {
+	t    *testing.T
+	conn net.Conn
+}
+
+func (s *fake) send(kind helper.Kind, id uint32, body string) {
+	// A client that has already given up does not read the rest.
+	_ = helper.WriteFrame(s.conn, helper.Frame{Kind: kind, ID: id, Body: []byte(body)})
+}
+
+func (s *fake) receive() helper.Frame {
+	f, err := helper.ReadFrame(s.conn, helper.MaxRequest)
+	if err != nil {
+		return helper.Frame{}
+	}
+	return f
+}
+
+func (s *fake) exit(id uint32, x helper.Exit) {
+	b, err := json.Marshal(x)
+	if err != nil {
+		s.t.Error(err)
+	}
+	s.send(helper.KindExit, id, string(b))
+}
+
+const goodHello = `{"version":1,"hash":"abc","dir":"/w","shell":"/bin/bash","system":"Linux"}`
+
+// converse plays a conversation in which the fake greets with hello and then
+// follows play, and returns a client that is closed with the test.
+func converse(t *testing.T, cfg helper.ClientConfig, hello string, play func(*fake)) (*helper.Client, error) {
+	t.Helper()
+	here, there := net.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s := &fake{t, there}
+		if f := s.receive(); f.Kind != helper.KindSetup {
+			t.Errorf("first frame is %q, want a setup", f.Kind)
+		}
+		s.send(helper.KindHello, 0, hello)
+		if play != nil {
+			play(s)
+		}
+		_, _ = io.Copy(io.Discard, there)
+	}()
+	c, err := helper.Dial(t.Context(), here, cfg)
+	t.Cleanup(func() {
+		if c != nil {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		_ = there.Close()
+		<-done
+	})
+	return c, err
+}
+
+func TestDialChecksWhoAnswers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		hello string
+		want  error
+	}{
+		"the helper":        {goodHello, nil},
+		"another version":   {`{"version":2,"hash":"abc"}`, helper.ErrMismatch},
+		"another hash":      {`{"version":1,"hash":"abd"}`, helper.ErrMismatch},
+		"not a hello":       {`{"version":`, helper.ErrFrame},
+		"a hello of 300 KB": {`{"hash":"` + strings.Repeat("a", 300<<10) + `"}`, helper.ErrFrame},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := converse(t, helper.ClientConfig{Hash: "abc"}, tt.hello, nil)
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("err = %v, want %v", err, tt.want)
+			}
+			if err == nil && c.Hello().Dir != "/w" {
+				t.Errorf("Hello = %+v", c.Hello())
+			}
+		})
+	}
+}
+
+func TestExecuteRefusesWhatBreaksTheRules(t *testing.T) {
+	for name, tt := range map[string]struct {
+		play script
+		want error
+	}{
+		"wrong id": {func(s *fake, r helper.Frame) { s.exit(r.ID+1, helper.Exit{}) }, helper.ErrFrame},
+		"output of another command": {func(s *fake, r helper.Frame) {
+			s.send(helper.KindOutput, r.ID+1, "x")
+		}, helper.ErrFrame},
+		"unknown kind":   {func(s *fake, r helper.Frame) { s.send('?', r.ID, "") }, helper.ErrFrame},
+		"a client frame": {func(s *fake, r helper.Frame) { s.send(helper.KindRun, r.ID, "") }, helper.ErrFrame},
+		"second hello": {func(s *fake, _ helper.Frame) {
+			s.send(helper.KindHello, 0, goodHello)
+		}, helper.ErrFrame},
+		"exit not JSON": {func(s *fake, r helper.Frame) { s.send(helper.KindExit, r.ID, "{") }, helper.ErrFrame},
+		"chunk too long": {func(s *fake, r helper.Frame) {
+			s.send(helper.KindOutput, r.ID, strings.Repeat("x", helper.MaxChunk+1))
+		}, helper.ErrFrame},
+		"more output than asked for": {func(s *fake, r helper.Frame) {
+			for range env.DefaultOutputLimit/helper.MaxChunk + 1 {
+				s.send(helper.KindOutput, r.ID, strings.Repeat("x", helper.MaxChunk))
+			}
+		}, helper.ErrFrame},
+		"a length of 4 GB":        {func(s *fake, _ helper.Frame) { _, _ = s.conn.Write([]byte("\xff\xff\xff\xff")) }, helper.ErrFrame},
+		"a length of 0":           {func(s *fake, _ helper.Frame) { _, _ = s.conn.Write([]byte("\x00\x00\x00\x00")) }, helper.ErrFrame},
+		"text instead of frames":  {func(s *fake, _ helper.Frame) { _, _ = s.conn.Write([]byte("hello world, hello world")) }, helper.ErrFrame},
+		"bytes that never came":   {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Bytes: 1}) }, helper.ErrFrame},
+		"bytes not reported":      {func(s *fake, r helper.Frame) { s.send(helper.KindOutput, r.ID, "x"); s.exit(r.ID, helper.Exit{}) }, helper.ErrFrame},
+		"head beyond the output":  {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Truncated: true, Bytes: 9, Head: 1}) }, helper.ErrFrame},
+		"more characters":         {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Chars: 1}) }, helper.ErrFrame},
+		"negative counts":         {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Killed: -1}) }, helper.ErrFrame},
+		"endless background list": {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Background: make([]env.Process, 33)}) }, helper.ErrFrame},
+		"fault":                   {func(s *fake, _ helper.Frame) { s.send(helper.KindFault, 0, "no threads left") }, helper.ErrFault},
+		"end of stream":           {func(s *fake, _ helper.Frame) { _ = s.conn.Close() }, helper.ErrLost},
+		"end inside a frame": {func(s *fake, _ helper.Frame) {
+			_, _ = s.conn.Write([]byte("\x00\x00\x00\x09O"))
+			_ = s.conn.Close()
+		}, helper.ErrLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) { tt.play(s, s.receive()) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, tt.want) {
+				t.Errorf("err = %v, want %v", err, tt.want)
+			}
+			// A conversation that is over stays so.
+			if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, tt.want) {
+				t.Errorf("next command: err = %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestFrameBetweenCommandsIsRefused(t *testing.T) {
+	for name, kind := range map[string]helper.Kind{"output": helper.KindOutput, "exit": helper.KindExit} {
+		t.Run(name, func(t *testing.T) {
+			forged := make(chan struct{})
+			c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+				s.send(kind, 1, `{}`)
+				close(forged)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-forged // read by the client, and judged before it reads on
+			if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, helper.ErrFrame) {
+				t.Errorf("err = %v, want ErrFrame", err)
+			}
+		})
+	}
+}
+
+func TestExecuteReportsAsTheHelperDoes(t *testing.T) {
+	c, err := converse(t, helper.ClientConfig{Timeout: 7 * time.Second}, goodHello, func(s *fake) {
+		f := s.receive()
+		r, text, err := helper.DecodeRun(f.Body)
+		if err != nil || text != "echo" || r.TimeoutMillis != 7000 || r.OutputLimit != env.MinOutputLimit {
+			t.Errorf("run = %+v %q, %v", r, text, err)
+		}
+		s.send(helper.KindOutput, f.ID, "ab")
+		s.send(helper.KindOutput, f.ID, "yz")
+		s.exit(f.ID, helper.Exit{ExitCode: 137, Signal: 9, Truncated: true, Head: 2, Bytes: 100, Chars: 90, OOMKilled: 1, DurationNanos: 1 << 60})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Execute(t.Context(), env.Command{Script: "echo", OutputLimit: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(r.Output) != "abyz" || r.Head != 2 || !r.Truncated || r.Bytes != 100 || r.Chars != 90 || r.ExitCode != 137 || r.Signal != 9 || r.OOMKilled != 1 {
+		t.Errorf("result = %+v", r)
+	}
+	if r.Duration > time.Minute {
+		t.Errorf("a claimed duration of %s was believed", r.Duration)
+	}
+}
+
+func TestMarkersLiftTheLimit(t *testing.T) {
+	const chunks = 2 * env.DefaultOutputLimit / helper.MaxChunk
+	c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+		f := s.receive()
+		for range chunks {
+			s.send(helper.KindOutput, f.ID, strings.Repeat("x", helper.MaxChunk))
+		}
+		s.exit(f.ID, helper.Exit{Bytes: chunks * helper.MaxChunk})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Execute(t.Context(), env.Command{Script: "x", Markers: []string{"DONE"}})
+	if err != nil || len(r.Output) != chunks*helper.MaxChunk {
+		t.Errorf("%d bytes, %v; want all %d", len(r.Output), err, chunks*helper.MaxChunk)
+	}
+}
+
+func TestTooLongAScriptIsNotSent(t *testing.T) {
+	c, err := converse(t, helper.ClientConfig{}, goodHello, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, cmd := range map[string]env.Command{
+		"script":    {Script: strings.Repeat("x", env.MaxScript+1)},
+		"variables": {Script: "x", Env: map[string]string{"A": strings.Repeat("x", helper.MaxRequest)}},
+	} {
+		r, err := c.Execute(t.Context(), cmd)
+		if err != nil || r.Failure == "" || r.ExitCode != -1 {
+			t.Errorf("%s: %+v, %v; want a failure", name, r, err)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	stop := errors.New("stop")
+	for name, tt := range map[string]struct {
+		answers bool
+		want    error // of the client afterwards
+	}{
+		"helper reports":   {true, nil},
+		"helper is silent": {false, helper.ErrSilent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			c, err := converse(t, helper.ClientConfig{CancelWait: 50 * time.Millisecond}, goodHello, func(s *fake) {
+				f := s.receive()
+				s.send(helper.KindOutput, f.ID, "begun")
+				cancel(stop)
+				if k := s.receive(); k.Kind != helper.KindCancel || k.ID != f.ID {
+					t.Errorf("after the cancel: frame %q %d", k.Kind, k.ID)
+				}
+				if tt.answers {
+					s.exit(f.ID, helper.Exit{ExitCode: -1, Cancelled: true, Bytes: 5, Chars: 5})
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := c.Execute(ctx, env.Command{Script: "x"})
+			if !errors.Is(err, stop) || string(r.Output) != "begun" || r.ExitCode != -1 {
+				t.Errorf("result %+v, err %v; want the output so far and the cause", r, err)
+			}
+			if !errors.Is(c.Err(), tt.want) {
+				t.Errorf("client's end: %v, want %v", c.Err(), tt.want)
+			}
+		})
+	}
+}
+
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := converse(t, helper.ClientConfig{}, goodHello, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		_, err = c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Hour})
+		if took := time.Since(start); !errors.Is(err, helper.ErrSilent) || took != time.Hour+helper.DefaultGrace {
+			t.Errorf("err = %v after %s; want ErrSilent once timeout and grace are over", err, took)
+		}
+	})
+}
+
+func TestHandshakeSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer there.Close() //nolint:errcheck // a pipe in memory
+		start := time.Now()
+		_, err := helper.Dial(t.Context(), here, helper.ClientConfig{})
+		if took := time.Since(start); !errors.Is(err, helper.ErrSilent) || took != helper.DefaultHandshakeWait {
+			t.Errorf("err = %v after %s; want ErrSilent after %s", err, took, helper.DefaultHandshakeWait)
+		}
+	})
+}
+
+func TestKeepAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var at []time.Duration
+		done := make(chan struct{})
+		c, err := converse(t, helper.ClientConfig{Setup: helper.Setup{LeaseSeconds: 60}}, goodHello, func(s *fake) {
+			defer close(done)
+			for range 3 {
+				if f := s.receive(); f.Kind != helper.KindAlive {
+					t.Errorf("frame %q, want a keep-alive", f.Kind)
+				}
+				at = append(at, time.Since(start))
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range at {
+			if want := time.Duration(i+1) * 15 * time.Second; d != want {
+				t.Errorf("keep-alive %d after %s, want %s", i, d, want)
+			}
+		}
+	})
+}
+
+func TestCloseInterrupts(t *testing.T) {
+	running := make(chan struct{})
+	c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+		s.receive()
+		close(running)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-running
+		_ = c.Close() // closed again, and checked, at the end of the test
+	}()
+	if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, env.ErrClosed) {
+		t.Errorf("err = %v, want env.ErrClosed", err)
+	}
+}
