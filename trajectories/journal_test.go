@@ -135,12 +135,12 @@ func TestBytes(t *testing.T) {
 
 func TestCreateRefusesAnExistingFile(t *testing.T) {
 	path := sample(t)
-	before, _ := os.ReadFile(path)
+	before := mustRead(t, path)
 	_, err := trajectories.Create(path, trajectories.Header{})
 	if !errors.Is(err, os.ErrExist) {
 		t.Errorf("error %v, want that it exists", err)
 	}
-	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+	if !bytes.Equal(before, mustRead(t, path)) {
 		t.Error("the existing journal changed")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,15 +19,11 @@ func TestDeriveHasTheFieldsOfTheFormat(t *testing.T) {
 	if err := trajectories.Derive(sample(t), path); err != nil {
 		t.Fatal(err)
 	}
+	// Times are checked for being there, not for their value.
+	text := regexp.MustCompile(`"timestamp":1[0-9]{9}\.?[0-9]*`).ReplaceAllString(string(mustRead(t, path)), `"timestamp":"now"`)
 	var got map[string]any
-	if err := json.Unmarshal(mustRead(t, path), &got); err != nil {
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)
-	}
-	for _, m := range got["messages"].([]any) { // times are checked for being there, not for their value
-		extra, _ := m.(map[string]any)["extra"].(map[string]any)
-		if at, ok := extra["timestamp"].(float64); ok && at > 1.7e9 {
-			extra["timestamp"] = "now"
-		}
 	}
 	type object = map[string]any
 	want := object{
@@ -100,8 +97,8 @@ func TestDeriveLeavesTheOldFileWhenItFails(t *testing.T) {
 	if got := string(mustRead(t, path)); got != "old" {
 		t.Errorf("the old file became %q", got)
 	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
-		t.Errorf("%d files left, want 2", len(entries))
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("%d files left, want 2; %v", len(entries), err)
 	}
 }
 

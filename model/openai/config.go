@@ -58,7 +58,7 @@ type Config struct {
 	Price model.Price
 	// HTTPClient is for proxies and tests; its Timeout is not used. Default is
 	// one that keeps a connection for every worker.
-	HTTPClient *http.Client
+	HTTPClient *http.Client `json:"-" yaml:"-"`
 }
 
 // Validate returns the first thing that is wrong, as a sentence for the user.

@@ -25,8 +25,10 @@ const secret = `sk-proj-0123"456789`
 func ask(t *testing.T, c openai.Config, serve http.HandlerFunc) (model.Reply, error) {
 	t.Helper()
 	return connect(t, c, serve).Query(t.Context(), []model.Message{
-		{Role: model.System, Content: "be <brief>"}, {Role: model.User, Content: ""},
-		{Role: model.Assistant, Content: "a", Reasoning: "because"}, {Role: model.User, Content: "b"},
+		{Role: model.System, Content: "be <brief>"},
+		{Role: model.User, Content: ""},
+		{Role: model.Assistant, Content: "a", Reasoning: "because"},
+		{Role: model.User, Content: "b"},
 	})
 }
 

@@ -20,10 +20,10 @@ import (
 func Parse(name string, data []byte) (*Script, error) {
 	s := &Script{name: name}
 	var err error
-	switch ext := strings.ToLower(filepath.Ext(name)); {
-	case ext == ".jsonl":
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".jsonl":
 		s.by, err = fromJournal(name, data)
-	case ext == ".json":
+	case ".json":
 		s.by, err = fromJSON(name, data)
 	default:
 		s.by, err = fromYAML(name, data)

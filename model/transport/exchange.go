@@ -62,7 +62,7 @@ func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x.body.Reset()
 	limited := &limitedReader{r: resp.Body, left: x.Limit}
-	body := io.Reader(io.TeeReader(limited, &x.body))
+	body := io.TeeReader(limited, &x.body)
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
 		body = newEvents(limited, &x.last)
 	}
