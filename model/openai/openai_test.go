@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -349,6 +350,22 @@ func TestSlowServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestManyWorkers(t *testing.T) {
+	m := connect(t, openai.Config{Stream: true, Kwargs: map[string]any{"top_k": 1}}, says(200, "text/event-stream", streamed))
+	messages := []model.Message{{Role: model.User, Content: "x"}}
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 10 {
+				if r, err := m.Query(t.Context(), messages); err != nil || r.Usage.Prompt != 100 {
+					t.Errorf("usage %+v, %v", r.Usage, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestUnreachable(t *testing.T) {
