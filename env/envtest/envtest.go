@@ -2,6 +2,7 @@ package envtest
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -80,8 +81,10 @@ func (b box) folder() string {
 	b.t.Helper()
 	dir := b.sh("mktemp -d /tmp/mini-envtest-XXXXXX")
 	b.t.Cleanup(func() {
-		// The environment may be closed by then, and its files with it.
-		_, _ = b.Execute(context.WithoutCancel(b.t.Context()), env.Command{Script: "rm -rf " + dir, Timeout: patience})
+		_, err := b.Execute(context.WithoutCancel(b.t.Context()), env.Command{Script: "rm -rf " + dir, Timeout: patience})
+		if err != nil && !errors.Is(err, env.ErrClosed) {
+			b.t.Errorf("remove %s: %v", dir, err)
+		}
 	})
 	return dir
 }
@@ -92,15 +95,4 @@ func (b box) runs(pidFile string) bool {
 	b.t.Helper()
 	return b.sh(`pid=$(cat `+pidFile+`) && if read -r stat < /proc/$pid/stat; then
 		case "${stat##*) }" in [ZX]*) echo dead;; *) echo alive;; esac; else echo dead; fi 2>/dev/null`) == "alive"
-}
-
-// dies fails the test unless the process ends soon.
-func (b box) dies(pidFile string) {
-	b.t.Helper()
-	deadline := time.Now().Add(patience)
-	for b.runs(pidFile) {
-		if time.Now().After(deadline) {
-			b.t.Fatalf("the process of %s lives on", pidFile)
-		}
-	}
 }

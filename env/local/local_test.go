@@ -129,8 +129,7 @@ func TestConfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			box, err := local.New(t.Context(), c)
 			if err == nil {
-				_ = box.Close(t.Context())
-				t.Fatal("no error")
+				t.Fatal(errors.Join(errors.New("no error"), box.Close(t.Context())))
 			}
 			var lost *env.Error
 			if isDir := c.Dir != ""; errors.As(err, &lost) != isDir {

@@ -22,7 +22,7 @@ import (
 // nobody has reaped yet counts.
 func alive(t *testing.T, pidFile string) bool {
 	t.Helper()
-	pid, err := os.ReadFile(pidFile) //nolint:gosec // a file of the test
+	pid, err := os.ReadFile(pidFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,11 +50,14 @@ func children(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, _ := os.ReadFile("/proc/self/stat") // reads below fail alike
+	own, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
 	mine := strings.Fields(string(own[strings.LastIndexByte(string(own), ')')+1:]))
 	n := 0
 	for _, file := range stats {
-		line, err := os.ReadFile(file) //nolint:gosec // a place in /proc
+		line, err := os.ReadFile(file)
 		if err != nil {
 			continue
 		}
@@ -236,7 +239,7 @@ func TestCloseEndsTheCommand(t *testing.T) {
 		done <- err
 	}()
 	await(t, "the command runs", func() bool {
-		pid, err := os.ReadFile(dir + "/pid") //nolint:gosec // a file of the test
+		pid, err := os.ReadFile(dir + "/pid")
 		return err == nil && strings.HasSuffix(string(pid), "\n")
 	})
 	if err := box.Close(t.Context()); err != nil {

@@ -99,7 +99,7 @@ func failure(why string) env.Result {
 // it already names.
 func reason(err error) error {
 	for {
-		u, ok := err.(interface{ Unwrap() error }) //nolint:errorlint // walks the chain itself
+		u, ok := err.(interface{ Unwrap() error })
 		if !ok || u.Unwrap() == nil {
 			return err
 		}

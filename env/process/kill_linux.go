@@ -143,7 +143,7 @@ func (p *purge) stop(victims []proc) {
 	for _, v := range victims {
 		if !p.stopped[v.ident] {
 			p.stopped[v.ident] = true
-			_ = syscall.Kill(v.pid, syscall.SIGSTOP) // it may have ended: the next round tells
+			syscall.Kill(v.pid, syscall.SIGSTOP) //nolint:errcheck // it may have ended; the next round tells
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (p *purge) stop(victims []proc) {
 func (p *purge) kill(victims []proc) {
 	for _, v := range victims {
 		p.killed[v.ident] = true
-		_ = syscall.Kill(v.pid, syscall.SIGKILL)
+		syscall.Kill(v.pid, syscall.SIGKILL) //nolint:errcheck // likewise
 	}
 }
 
@@ -161,5 +161,5 @@ func (p *purge) killAll(victims []proc) {
 	for _, v := range victims {
 		p.killed[v.ident] = true
 	}
-	_ = syscall.Kill(-1, syscall.SIGKILL)
+	syscall.Kill(-1, syscall.SIGKILL) //nolint:errcheck // fails when all are gone; the next round tells
 }

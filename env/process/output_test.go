@@ -84,7 +84,7 @@ func TestTail(t *testing.T) {
 		var stream []byte
 		k := tail{max: limit}
 		for range 500 {
-			piece := make([]byte, rand.IntN(2*limit+2)) //nolint:gosec // test data
+			piece := make([]byte, rand.IntN(2*limit+2))
 			for i := range piece {
 				piece[i] = byte(len(stream) + i)
 			}

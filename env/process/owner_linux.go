@@ -65,7 +65,7 @@ func (o *owner) reap() {
 		var ws syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
 		switch {
-		case err == syscall.EINTR: //nolint:errorlint // system calls return bare numbers
+		case err == syscall.EINTR:
 			continue
 		case err != nil || pid <= 0:
 			return
@@ -80,7 +80,7 @@ func (o *owner) reap() {
 func (o *owner) fork(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan syscall.WaitStatus, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	pid, err := syscall.ForkExec(path, argv, attr)
+	pid, err := syscall.ForkExec(path, argv, attr) //nolint:gosec // running what it is told is the purpose
 	if err != nil {
 		return 0, nil, err
 	}

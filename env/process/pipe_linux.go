@@ -35,14 +35,14 @@ func newPipe() (*pipe, error) {
 	if err := syscall.SetNonblock(fd[0], true); err != nil {
 		return nil, errors.Join(fmt.Errorf("open pipe: %w", err), syscall.Close(fd[0]), syscall.Close(fd[1]))
 	}
-	p.r = os.NewFile(uintptr(fd[0]), "output") //nolint:gosec // descriptors are small and positive
+	p.r = os.NewFile(uintptr(fd[0]), "output")
 	return p, nil
 }
 
 // closeWriter gives up this process's hold on the write end.
 func (p *pipe) closeWriter() {
 	if p.w >= 0 {
-		_ = syscall.Close(p.w)
+		syscall.Close(p.w) //nolint:errcheck // nothing was written here
 		p.w = -1
 	}
 }
@@ -83,8 +83,7 @@ func (p *pipe) settle(grace time.Duration) {
 	case <-timer.C:
 	}
 	p.ending.Store(true)
-	// Wakes the reader. It fails when the reader has just closed the file.
-	_ = p.r.SetReadDeadline(time.Now())
+	p.r.SetReadDeadline(time.Now()) //nolint:errcheck // wakes the reader; fails when it has just closed the file
 	<-p.settled
 }
 
@@ -108,7 +107,7 @@ func (p *pipe) drain(out *output, buf []byte) {
 				left = waiting(fd)
 			}
 			if left > 0 {
-				n, _ = syscall.Read(int(fd), buf[:min(left, len(buf))]) //nolint:gosec // a descriptor
+				n, _ = syscall.Read(int(fd), buf[:min(left, len(buf))]) //nolint:errcheck // n tells
 			}
 			return true
 		})

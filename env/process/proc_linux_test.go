@@ -139,7 +139,7 @@ func TestMergeAndFindShell(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, name := range []string{"bash", "mine"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil { //nolint:gosec // it must be executable
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -127,7 +127,7 @@ func (r *Runner) start(c Command, out *output) (running, error) {
 	r.family.holds(p.inode)
 	exited, err := r.fork(shell[0], script, environ, c.Dir, p)
 	if err != nil {
-		_ = p.r.Close()
+		p.r.Close() //nolint:errcheck // nothing was written
 		r.family.drops(p.inode)
 		return running{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
@@ -140,8 +140,8 @@ func (r *Runner) fork(path string, script prepared, environ []string, dir string
 	if err != nil {
 		return nil, err
 	}
-	defer null.Close()                                        //nolint:errcheck // nothing was written
-	files := []uintptr{null.Fd(), uintptr(p.w), uintptr(p.w)} //nolint:gosec // a descriptor
+	defer null.Close() //nolint:errcheck // nothing was written
+	files := []uintptr{null.Fd(), uintptr(p.w), uintptr(p.w)}
 	if script.file != nil {
 		for len(files) < scriptFD {
 			files = append(files, ^uintptr(0)) // closed in the child
@@ -157,9 +157,8 @@ func (r *Runner) fork(path string, script prepared, environ []string, dir string
 	if err != nil {
 		return nil, err
 	}
-	// When memory runs out, the kernel is to take the command first. It may
-	// refuse, or the shell may be gone already: nothing depends on it.
-	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
+	// When memory runs out, the kernel is to take the command first.
+	os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0) //nolint:errcheck // the shell may be gone already, and nothing depends on it
 	return exited, nil
 }
 
@@ -251,7 +250,7 @@ func (r *Runner) Close(ctx context.Context) error {
 	t := (&purge{family: r.family, init: r.init}).run()
 	r.mu.Lock()
 	for p := range r.pipes {
-		_ = p.r.Close()
+		p.r.Close() //nolint:errcheck // its reader may have closed it
 	}
 	r.mu.Unlock()
 	done := make(chan struct{})

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -51,8 +52,7 @@ func prepare(shell []string, script string) (prepared, error) {
 		_, err = f.WriteString(script)
 	}
 	if err != nil {
-		_ = f.Close()
-		return prepared{}, fmt.Errorf("store script: %w", err)
+		return prepared{}, fmt.Errorf("store script: %w", errors.Join(err, f.Close()))
 	}
 	return prepared{argv: append(argv, ". /proc/self/fd/"+fd), file: f}, nil
 }
@@ -60,7 +60,7 @@ func prepare(shell []string, script string) (prepared, error) {
 // close gives up the anonymous file; the shell has its own hold on it.
 func (p prepared) close() {
 	if p.file != nil {
-		_ = p.file.Close()
+		p.file.Close() //nolint:errcheck // it was written whole, or the command failed
 	}
 }
 
@@ -85,8 +85,7 @@ func anonymous() (*os.File, error) {
 		return nil, err
 	}
 	if err := os.Remove(f.Name()); err != nil {
-		_ = f.Close()
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }

@@ -3,11 +3,11 @@ package process
 import (
 	"bytes"
 	"crypto/rand"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -92,7 +92,7 @@ func (h *shelter) dismiss(s *shared) {
 		}
 	}
 	if len(h.families) == 0 {
-		_ = setSubreaper(false) // cannot fail once it has succeeded
+		setSubreaper(false) //nolint:errcheck // cannot fail once it has succeeded
 	}
 }
 
@@ -107,7 +107,7 @@ type shared struct {
 func (s *shared) fork(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan syscall.WaitStatus, error) {
 	house.mu.Lock()
 	defer house.mu.Unlock()
-	pid, err := syscall.ForkExec(path, argv, attr)
+	pid, err := syscall.ForkExec(path, argv, attr) //nolint:gosec // running what it is told is the purpose
 	if err != nil {
 		return 0, nil, err
 	}
@@ -142,7 +142,7 @@ func awaitShell(pid int) syscall.WaitStatus {
 func collect(pid, options int) syscall.WaitStatus {
 	var ws syscall.WaitStatus
 	for {
-		if _, err := syscall.Wait4(pid, &ws, options, nil); err != syscall.EINTR { //nolint:errorlint // system calls return bare numbers
+		if _, err := syscall.Wait4(pid, &ws, options, nil); err != syscall.EINTR {
 			return ws
 		}
 	}
@@ -269,8 +269,8 @@ func (h *shelter) forget(t table) {
 func evidenceOf(pid int) (tag string, pipes []uint64) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	if f, err := os.Open(dir + "/environ"); err == nil { //nolint:gosec // a place in /proc
-		data, _ := io.ReadAll(io.LimitReader(f, 4<<20))
-		_ = f.Close()
+		data, _ := io.ReadAll(io.LimitReader(f, 4<<20)) //nolint:errcheck // what could be read counts
+		f.Close()                                       //nolint:errcheck // nothing was written
 		for kv := range bytes.SplitSeq(data, []byte{0}) {
 			if value, ok := bytes.CutPrefix(kv, []byte(TagVariable+"=")); ok {
 				tag = string(value)
@@ -286,8 +286,11 @@ func evidenceOf(pid int) (tag string, pipes []uint64) {
 		if err != nil {
 			continue
 		}
-		var inode uint64
-		if n, _ := fmt.Sscanf(target, "pipe:[%d]", &inode); n == 1 {
+		number, ok := strings.CutPrefix(target, "pipe:[")
+		if !ok {
+			continue
+		}
+		if inode, err := strconv.ParseUint(strings.TrimSuffix(number, "]"), 10, 64); err == nil {
 			pipes = append(pipes, inode)
 		}
 	}

@@ -40,7 +40,7 @@ func (s *sandbox) Execute(ctx context.Context, c env.Command) (env.Result, error
 		Dir: c.Dir, Env: c.Env, TimeoutMillis: c.Timeout.Milliseconds(), OutputLimit: c.OutputLimit, Markers: c.Markers,
 	}, c.Script)
 	defer context.AfterFunc(ctx, func() {
-		_ = helper.WriteFrame(s.in, helper.Frame{Kind: helper.KindCancel, ID: id}) // the command may have ended
+		helper.WriteFrame(s.in, helper.Frame{Kind: helper.KindCancel, ID: id}) //nolint:errcheck // the command may have ended, and the helper with it
 	})()
 	e, out := s.end(id)
 	r := env.Result{
@@ -165,7 +165,7 @@ func TestForgeryIsRefused(t *testing.T) {
 		"another user": {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.Chmod(filepath.Dir(binary), 0o755); err != nil { //nolint:gosec // the other user must reach the binary
+			if err := os.Chmod(filepath.Dir(binary), 0o755); err != nil { // the other user must reach the binary
 				t.Fatal(err)
 			}
 			args := append([]string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}, drop...)

@@ -238,8 +238,7 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 		defer close(j.done)
 		defer cancel(nil)
 		res, err := s.runner.Run(ctx, c, &chunks{s.out, j.id})
-		// Nobody to tell when it cannot be written: the end of the input follows.
-		_ = s.out.exit(j.id, report(res, err))
+		s.out.exit(j.id, report(res, err)) //nolint:errcheck // nobody is there to be told; the end of the input follows
 	}()
 	return nil
 }

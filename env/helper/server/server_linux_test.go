@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -31,12 +32,12 @@ func buildAndRun(m *testing.M) int {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "mini-helper")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/minibench/mini/cmd/mini-helper") //nolint:noctx // bounded by the test's own timeout
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/minibench/mini/cmd/mini-helper")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		_, _ = os.Stderr.Write(out)
+		fmt.Fprintf(os.Stderr, "%s", out)
 		return 1
 	}
 	return m.Run()
@@ -61,7 +62,7 @@ func start(t *testing.T) *box {
 func launch(t *testing.T, line ...string) *box {
 	t.Helper()
 	b := &box{t: t, err: &bytes.Buffer{}}
-	b.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), line[0], line[1:]...) //nolint:gosec // the tests' own command lines
+	b.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), line[0], line[1:]...)
 	b.cmd.Stderr = b.err
 	var err error
 	if b.in, err = b.cmd.StdinPipe(); err != nil {
@@ -74,8 +75,8 @@ func launch(t *testing.T, line ...string) *box {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = b.in.Close()
-		_ = b.cmd.Wait()
+		b.in.Close() //nolint:errcheck // a test may have closed it
+		b.cmd.Wait() //nolint:errcheck // a test may have waited; how it ends is not this one's matter
 		if b.err.Len() > 0 {
 			t.Errorf("helper wrote to its standard error: %s", b.err)
 		}
