@@ -109,7 +109,9 @@ func Failed(start time.Time, err error) trajectories.Outcome {
 		}
 		return out
 	}
-	out.Error = err.Error()
+	if out.Error = err.Error(); out.Error == out.ExitStatus {
+		out.Error = "" // the status says it all
+	}
 	if e, ok := errors.AsType[*env.Error](err); ok {
 		out.Hint = e.Hint
 	} else if e, ok := errors.AsType[*model.Error](err); ok {

@@ -77,6 +77,9 @@ type Environment struct {
 	CapDrop []string `yaml:"cap_drop" json:"cap_drop,omitempty"`
 	// NewPrivileges lets set-uid programs gain rights.
 	NewPrivileges bool `yaml:"new_privileges" json:"new_privileges,omitempty"`
+	// HelperDir is a folder with sandbox helpers of one's own build, instead
+	// of those inside mini.
+	HelperDir string `yaml:"helper_dir" json:"helper_dir,omitempty"`
 	// Unsafe accepts capabilities that let a command forge its own results.
 	Unsafe bool `yaml:"unsafe" json:"unsafe,omitempty"`
 }

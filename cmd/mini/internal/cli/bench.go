@@ -204,7 +204,7 @@ func (o *benchOptions) conclude(ctx context.Context, s Streams, sum runner.Summa
 	case err != nil || failed != nil:
 		return err
 	case ctx.Err() != nil:
-		return agent.ErrInterrupted
+		return fmt.Errorf("%w; start again with -o %s to go on", agent.ErrInterrupted, folder.Dir())
 	case !sum.Complete():
 		return errIncomplete
 	}

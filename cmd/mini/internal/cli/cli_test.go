@@ -19,23 +19,37 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command line as users do. The scripts are also its
 // documentation; each says what it is about.
 func TestScripts(t *testing.T) {
+	scripts(t, "testdata", nil)
+}
+
+// TestDockerScripts are those that need a container engine, and the image that
+// scripts/base-image.sh makes.
+func TestDockerScripts(t *testing.T) {
+	scripts(t, "testdata/docker", map[string]string{
+		"IMAGE":  dockertest.Image(t),
+		"HELPER": dockertest.HelperDir(t),
+	})
+}
+
+func scripts(t *testing.T, dir string, vars map[string]string) {
 	server := newOpenAI(t)
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       updating(),
 		Setup: func(e *testscript.Env) error {
 			home := e.WorkDir + "/home"
 			e.Setenv("HOME", home)
-			e.Setenv("SERVER", server.URL+"/v1")
-			e.Setenv("SERVER_KEY", serverKey)
 			e.Setenv("XDG_CONFIG_HOME", home+"/.config")
 			e.Setenv("XDG_STATE_HOME", home+"/.state")
+			e.Setenv("SERVER", server.URL+"/v1")
+			e.Setenv("SERVER_KEY", serverKey)
+			e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
+			for name, value := range vars {
+				e.Setenv(name, value)
+			}
 			return os.MkdirAll(home, 0o755)
-		},
-		Condition: func(cond string) (bool, error) {
-			return cond == "docker" && dockertest.Available(t), nil
 		},
 	})
 }

@@ -38,6 +38,7 @@ current folder, or on hundreds of benchmark instances in containers.`,
 	root.SetErr(s.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
+	root.SuggestionsMinimumDistance = 2
 	opts.flags(root.Flags())
 	root.AddCommand(newBench(s, kill), newClean(s))
 	return root

@@ -119,6 +119,7 @@ func byDefault(cfg *configs.Resolved) bool {
 func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, emit func(runner.Event)) error {
 	e := cfg.Environment
 	engine, err := docker.Open(ctx, docker.EngineConfig{
+		HelperDir:    e.HelperDir,
 		MaxStarts:    cfg.Run.MaxStarts,
 		PullTimeout:  duration(e.PullTimeout),
 		PullProgress: pullEvents(emit),
@@ -215,6 +216,12 @@ func withForwarded(e configs.Environment) map[string]string {
 // its own, with the instance's repository where mini has it.
 func (s *sandboxes) local(cfg *configs.Resolved, isDemo bool) error {
 	e := cfg.Environment
+	if o, ok := cfg.Origin("environment.env.BASH_ENV"); ok && o.Shipped() {
+		// The default is about the official images; here it would name a file
+		// of this machine's own.
+		e.Env = maps.Clone(e.Env)
+		delete(e.Env, "BASH_ENV")
+	}
 	s.close = func() error { return nil }
 	s.start = func(ctx context.Context, in datasets.Instance) (env.Environment, error) {
 		tmp, err := os.MkdirTemp("", "mini-"+in.ID+"-")
