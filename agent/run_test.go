@@ -123,7 +123,7 @@ func repository(t *testing.T) env.Environment {
 	return box
 }
 
-func run(t *testing.T, ctx context.Context, cfg agent.Config, s *script, rec agent.Recorder) trajectories.Outcome {
+func run(ctx context.Context, t *testing.T, cfg agent.Config, s *script, rec agent.Recorder) trajectories.Outcome {
 	t.Helper()
 	a, err := agent.New(cfg)
 	if err != nil {
@@ -213,7 +213,7 @@ func TestHowAttemptsEnd(t *testing.T) {
 				tt.change(&cfg)
 			}
 			rec := &memory{}
-			out := run(t, t.Context(), cfg, tt.script, rec)
+			out := run(t.Context(), t, cfg, tt.script, rec)
 			got := []any{out.Class, out.ExitStatus, out.Steps, out.Autosubmitted}
 			want := []any{tt.class, tt.status, tt.steps, tt.auto}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -244,7 +244,7 @@ func TestInterruptedAttemptKeepsItsDiff(t *testing.T) {
 		}
 		return nil
 	}}
-	out := run(t, ctx, config(), says(bash("echo two >> a.txt"), bash("sleep 600")), rec)
+	out := run(ctx, t, config(), says(bash("echo two >> a.txt"), bash("sleep 600")), rec)
 	if out.Class != trajectories.Interrupted || out.ExitStatus != "Interrupted" || !strings.Contains(string(out.PartialPatch), "+two") {
 		t.Errorf("%s %s, partial patch %q", out.Class, out.ExitStatus, out.PartialPatch)
 	}
@@ -267,7 +267,7 @@ func TestWhatTheModelIsShown(t *testing.T) {
 	s.replies[0].Finish = model.FinishLength
 	cfg.MaxFormatErrors = 0
 	rec := &memory{}
-	out := run(t, t.Context(), cfg, s, rec)
+	out := run(t.Context(), t, cfg, s, rec)
 	if out.Class != trajectories.Submitted {
 		t.Fatalf("%+v", out)
 	}
@@ -305,7 +305,7 @@ func TestRejectedCommandsAreNotRun(t *testing.T) {
 	asked := 0
 	out := a.Run(t.Context(), agent.Session{
 		Model: s, Environment: repository(t), Recorder: &memory{}, Task: agent.Task{Text: "t"},
-		Approve: func(_ context.Context, command string) error {
+		Approve: func(context.Context, string) error {
 			if asked++; asked == 1 {
 				return &agent.Rejected{Comment: "use sed"}
 			}
@@ -328,7 +328,7 @@ func TestFullDiskOfTheHostIsNotTheAgentsFault(t *testing.T) {
 		}
 		return nil
 	}
-	out := run(t, t.Context(), config(), says(bash("true")), rec)
+	out := run(t.Context(), t, config(), says(bash("true")), rec)
 	if out.Class != trajectories.Environment || out.ExitStatus != "HostDiskFull" || out.Hint == "" {
 		t.Errorf("%s %s, hint %q", out.Class, out.ExitStatus, out.Hint)
 	}

@@ -159,7 +159,7 @@ var position = regexp.MustCompile(`^template: [^:]+:(\d+):(?:\d+:)? ?(?:executin
 func templateError(field string, err error) error {
 	msg, line := err.Error(), 0
 	if m := position.FindStringSubmatch(msg); m != nil {
-		line, _ = strconv.Atoi(m[1]) //nolint:errcheck // the pattern matched digits
+		line, _ = strconv.Atoi(m[1]) // the pattern matched digits
 		msg = strings.TrimSpace(m[2] + " " + msg[len(m[0]):])
 	}
 	return &FieldError{Field: field, Line: line, Err: errors.New(msg)}

@@ -70,7 +70,10 @@ func TestLaterLayersWin(t *testing.T) {
 	}
 	want := []any{
 		7, 0.5, "two", "less",
-		"/root/.bashrc", []string{"sh"}, "a=b", map[string]any{"temperature": 0, "stop": []any{"x"}},
+		"/root/.bashrc",
+		[]string{"sh"},
+		"a=b",
+		map[string]any{"temperature": 0, "stop": []any{"x"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("merged (-want +got):\n%s", diff)

@@ -25,8 +25,12 @@ const row = `{"instance_id":"a__b-1","problem_statement":"p","FAIL_TO_PASS":"[\"
 func TestRead(t *testing.T) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
-	fmt.Fprintln(z, row)
-	z.Close()
+	if _, err := fmt.Fprintln(z, row); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
 		"rows.jsonl":       row + "\n\n",
 		"no line end":      row,

@@ -53,7 +53,7 @@ func Load(ctx context.Context, path string) (Set, error) {
 func Read(ctx context.Context, name string, r io.Reader) (Set, error) {
 	hash := sha256.New()
 	tee := io.TeeReader(r, hash)
-	src := io.Reader(tee)
+	src := tee
 	base, zipped := strings.CutSuffix(name, ".gz")
 	if zipped {
 		z, err := gzip.NewReader(tee)
@@ -179,7 +179,7 @@ func (c *collector) failed(err error) error {
 // follows.
 func skipSpace(r *bufio.Reader) (byte, error) {
 	if bom, err := r.Peek(3); err == nil && string(bom) == "\ufeff" {
-		_, _ = r.Discard(3) //nolint:errcheck // just peeked
+		_, _ = r.Discard(3) // just peeked
 	}
 	for {
 		b, err := r.Peek(1)
@@ -189,6 +189,6 @@ func skipSpace(r *bufio.Reader) (byte, error) {
 		if !unicode.IsSpace(rune(b[0])) {
 			return b[0], nil
 		}
-		_, _ = r.Discard(1) //nolint:errcheck // just peeked
+		_, _ = r.Discard(1) // just peeked
 	}
 }

@@ -26,10 +26,17 @@ func parseRow(data []byte) (Instance, error) {
 		name string
 		into *string
 	}{
-		{"instance_id", &in.ID}, {"repo", &in.Repo}, {"base_commit", &in.BaseCommit},
-		{"problem_statement", &in.ProblemStatement}, {"hints_text", &in.Hints},
-		{"created_at", &in.CreatedAt}, {"patch", &in.Patch}, {"test_patch", &in.TestPatch},
-		{"eval_script", &in.EvalScript}, {"log_parser", &in.LogParser}, {"eval_type", &in.EvalType},
+		{"instance_id", &in.ID},
+		{"repo", &in.Repo},
+		{"base_commit", &in.BaseCommit},
+		{"problem_statement", &in.ProblemStatement},
+		{"hints_text", &in.Hints},
+		{"created_at", &in.CreatedAt},
+		{"patch", &in.Patch},
+		{"test_patch", &in.TestPatch},
+		{"eval_script", &in.EvalScript},
+		{"log_parser", &in.LogParser},
+		{"eval_type", &in.EvalType},
 	} {
 		if err := text(row, c.name, c.into); err != nil {
 			return Instance{}, err

@@ -69,7 +69,7 @@ func Open(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("lock run %s: %w", dir, err)
 	}
 	if !ok {
-		pid, _ := os.ReadFile(path) //nolint:errcheck,gosec // only for the message
+		pid, _ := os.ReadFile(path) //nolint:gosec // only for the message
 		return nil, &LockedError{Dir: dir, PID: strings.TrimSpace(string(pid))}
 	}
 	if err := os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {

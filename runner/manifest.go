@@ -94,7 +94,7 @@ func (f *Folder) End(s Summary) error {
 
 func (f *Folder) manifest() (Manifest, error) {
 	var m Manifest
-	data, err := os.ReadFile(filepath.Join(f.dir, runFile)) //nolint:gosec // within the run's folder
+	data, err := os.ReadFile(filepath.Join(f.dir, runFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return m, nil
 	}

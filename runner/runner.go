@@ -99,7 +99,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 		// the run is stopped never is.
 		workers.Go(func() error {
 			if ctx.Err() != nil {
-				return nil
+				return nil //nolint:nilerr // a run that is stopped is no failure
 			}
 			err := b.instance(ctx, in, book)
 			if err != nil {

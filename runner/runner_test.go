@@ -83,7 +83,7 @@ func batch(t *testing.T, dir string, s starter) *runner.Batch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { folder.Close() })
+	t.Cleanup(func() { _ = folder.Close() }) // a second time, where the test did
 	a, err := agent.New(agent.Config{
 		SystemTemplate: "s", InstanceTemplate: "{{.task}}", ObservationTemplate: "{{.output}}", FormatErrorTemplate: "{{.error}}",
 		StepLimit: 5, Timeout: time.Minute, Autosubmit: true,
@@ -188,7 +188,9 @@ func TestStartingAgain(t *testing.T) {
 	if _, err := b.Run(t.Context(), rows("a", "b")); err != nil {
 		t.Fatal(err)
 	}
-	b.Folder.Close()
+	if err := b.Folder.Close(); err != nil {
+		t.Fatal(err)
+	}
 
 	// As a killed mini leaves it: c without an outcome, derived files gone.
 	torn := filepath.Join(dir, "c", "attempts", "1")

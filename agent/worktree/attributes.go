@@ -85,7 +85,7 @@ func pattern(name string) string {
 			s.WriteByte('\\')
 			s.WriteByte(c)
 		case c < ' ' || c == 0x7f:
-			s.WriteString(`\` + strconv.FormatInt(int64(c)+01000, 8)[1:])
+			s.WriteString(`\` + strconv.FormatInt(int64(c)+0o1000, 8)[1:])
 		default:
 			s.WriteByte(c)
 		}

@@ -2,6 +2,7 @@ package worktree_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +43,11 @@ func open(t *testing.T, dir string) *worktree.Tree {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { box.Close(t.Context()) })
+	t.Cleanup(func() {
+		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
 	tree, err := worktree.Open(t.Context(), box)
 	if err != nil {
 		t.Fatal(err)

@@ -144,7 +144,7 @@ func (p *Plain) detail(e runner.Event, format string, args ...any) {
 // line writes one line. Names, commands and errors come from strangers: what
 // could move a terminal's cursor is shown as a sign of its own.
 func (p *Plain) line(format string, args ...any) {
-	_, _ = io.WriteString(p.w, Printable(fmt.Sprintf(format, args...))+"\n") //nolint:errcheck // see Event
+	_, _ = io.WriteString(p.w, Printable(fmt.Sprintf(format, args...))+"\n")
 }
 
 // Printable is s on one line, with every control character, and every

@@ -100,7 +100,7 @@ func exit(w io.Writer, err error) int {
 	if hint := hintOf(err); hint != "" {
 		text += "\n      " + lines(hint)
 	}
-	_, _ = fmt.Fprintln(w, text) //nolint:errcheck // nobody is left to tell
+	_, _ = fmt.Fprintln(w, text) // nobody is left to tell
 	return code
 }
 

@@ -72,7 +72,7 @@ func (s *sandboxes) killAll() {
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, box := range live {
-		wg.Go(func() { _ = box.Close(ctx) }) //nolint:errcheck // there is no time left to tell
+		wg.Go(func() { _ = box.Close(ctx) }) // there is no time left to tell
 	}
 	wg.Wait()
 }
@@ -93,7 +93,7 @@ func newSandboxes(
 	default:
 		err = s.docker(ctx, cfg, run, w, emit)
 		if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.DaemonUnavailable && isDemo && byDefault(cfg) {
-			_, _ = fmt.Fprintln(w, "mini: no container engine answers, so the demo runs in the local environment: the repositories are unpacked in a temporary folder and the commands run on this machine") //nolint:errcheck // only for people
+			_, _ = fmt.Fprintln(w, "mini: no container engine answers, so the demo runs in the local environment: the repositories are unpacked in a temporary folder and the commands run on this machine") // only for people
 			s.class = "local"
 			err = s.local(cfg, isDemo)
 		}
@@ -128,14 +128,14 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 		return err
 	}
 	for _, text := range engine.Warnings() {
-		_, _ = fmt.Fprintln(w, "mini: warning:", text) //nolint:errcheck // only for people
+		_, _ = fmt.Fprintln(w, "mini: warning:", text) // only for people
 	}
 	removed, err := engine.Sweep(ctx)
 	if err != nil {
 		return errors.Join(err, engine.Close())
 	}
 	if len(removed) > 0 {
-		_, _ = fmt.Fprintf(w, "mini: removed %d container(s) that a killed mini had left\n", len(removed)) //nolint:errcheck // only for people
+		_, _ = fmt.Fprintf(w, "mini: removed %d container(s) that a killed mini had left\n", len(removed)) // only for people
 	}
 	base, err := containerConfig(cfg, run)
 	if err != nil {

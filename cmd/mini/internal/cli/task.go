@@ -248,7 +248,7 @@ func (w *watcher) Append(t trajectories.Type, data any) (trajectories.Record, er
 }
 
 func (w *watcher) print(text string) {
-	_, _ = fmt.Fprintln(w.w, lines(text)) //nolint:errcheck // the record is what counts
+	_, _ = fmt.Fprintln(w.w, lines(text)) // the record is what counts
 }
 
 // maxShown bounds what is shown of an output, in bytes; the journal has more.
