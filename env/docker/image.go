@@ -8,6 +8,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/binaries"
 )
 
 // imageFacts is what a start needs to know of an image.
@@ -21,6 +22,9 @@ func (e *Engine) image(ctx context.Context, c Config) (imageFacts, error) {
 	found, err := e.inspect(ctx, c)
 	if err != nil || found != nil {
 		return facts(found), err
+	}
+	if len(e.ownVolumes()) == 0 { // gigabytes would be fetched in vain
+		return imageFacts{}, &env.Error{Status: env.StartFailed, Op: "pull image " + c.Image, Err: binaries.ErrNotBuilt}
 	}
 	err = e.pulls.do(ctx, c.Image+" "+c.Platform, func(ctx context.Context) error { return e.pull(ctx, c.Image, c.Platform) })
 	if err != nil {

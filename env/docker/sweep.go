@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -65,19 +66,23 @@ func displayName(c container.Summary) string {
 	return strings.TrimPrefix(c.Names[0], "/")
 }
 
+// volumePattern matches what volumeName makes. Labels would not do: an engine
+// that misses a volume at a container's creation makes it without any.
+var volumePattern = regexp.MustCompile(`^mini-helper-[0-9a-f]{16}-[a-z0-9]+$`)
+
 // Clean is Sweep, and removes the volumes of other helpers than this mini's
 // own as well, or with all of every helper. A volume in use stays. It returns
 // the names of what it removed.
 func (e *Engine) Clean(ctx context.Context, all bool) (removed []string, err error) {
 	removed, err = e.Sweep(ctx)
 	errs := []error{err}
-	list, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelHelper))})
+	list, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", "mini-helper-"))})
 	if err != nil {
 		return removed, errors.Join(append(errs, failure(ctx, env.StartFailed, "list volumes", err))...)
 	}
 	own := e.ownVolumes()
 	for _, v := range list.Volumes {
-		if !strings.HasPrefix(v.Name, "mini-helper-") || (!all && slices.Contains(own, v.Name)) {
+		if !volumePattern.MatchString(v.Name) || (!all && slices.Contains(own, v.Name)) {
 			continue
 		}
 		err := e.api.VolumeRemove(ctx, v.Name, false)

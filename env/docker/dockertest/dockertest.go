@@ -52,7 +52,8 @@ func EngineWith(t testing.TB, cfg docker.EngineConfig) *docker.Engine {
 	return e
 }
 
-// Client is a plain connection to the engine, to look at it from beside.
+// Client is a plain connection to the engine, to look at it from beside; it
+// may be asked for in cleanups too.
 func Client(t testing.TB) *client.Client {
 	t.Helper()
 	c, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
@@ -64,7 +65,7 @@ func Client(t testing.TB) *client.Client {
 			t.Error(err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 	defer cancel()
 	if _, err := c.Ping(ctx); err != nil {
 		missing(t, "no container engine answers: %v", err)

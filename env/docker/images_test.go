@@ -1,0 +1,173 @@
+package docker_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/dockertest"
+)
+
+// variant makes an image from the base image and some Dockerfile instructions.
+func variant(t *testing.T, name string, instructions ...string) string {
+	t.Helper()
+	cli, base := dockertest.Client(t), dockertest.Image(t)
+	made, err := cli.ContainerCreate(t.Context(), &container.Config{Image: base, Cmd: []string{"true"}}, nil, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := "mini-test-" + name
+	_, err = cli.ContainerCommit(t.Context(), made.ID, container.CommitOptions{Reference: ref, Changes: instructions})
+	if rmErr := cli.ContainerRemove(t.Context(), made.ID, container.RemoveOptions{}); rmErr != nil {
+		t.Error(rmErr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropImage(t, ref)
+	return ref
+}
+
+func dropImage(t *testing.T, ref string) {
+	t.Helper()
+	t.Cleanup(func() {
+		_, err := dockertest.Client(t).ImageRemove(context.WithoutCancel(t.Context()), ref, image.RemoveOptions{Force: true})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestImagesThatWantSomethingElse(t *testing.T) {
+	e := dockertest.Engine(t)
+	for name, tt := range map[string]struct {
+		instructions []string
+		script, want string
+	}{
+		"entrypoint":  {[]string{`ENTRYPOINT ["/bin/false"]`, `CMD ["x"]`}, "echo ran", "ran\n"},
+		"user":        {[]string{"USER 1234"}, "id -u", "1234\n"},
+		"healthcheck": {[]string{"HEALTHCHECK --interval=1s CMD touch /probed"}, "sleep 1.5; test -e /probed || echo quiet", "quiet\n"},
+		"volume":      {[]string{"VOLUME /data"}, "touch /data/x && ls /data", "x\n"},
+		"variables":   {[]string{"ENV A=image", "ENV B=image"}, "echo $A $B", "image mine\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ref := variant(t, name, tt.instructions...)
+			box := start(t, e, docker.Config{Image: ref, Env: map[string]string{"B": "mine"}})
+			if got := output(t, box, tt.script); got != tt.want {
+				t.Errorf("%q prints %q, want %q", tt.script, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestVolumesOfImagesGoWithTheirContainer(t *testing.T) {
+	e, cli := dockertest.Engine(t), dockertest.Client(t)
+	box := start(t, e, docker.Config{Image: variant(t, "volumes", "VOLUME /data")})
+	c, err := cli.ContainerInspect(t.Context(), box.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	anonymous := 0
+	for _, m := range c.Mounts {
+		if m.Destination != "/data" {
+			continue
+		}
+		anonymous++
+		if _, err := cli.VolumeInspect(t.Context(), m.Name); err == nil {
+			t.Errorf("volume %s is left behind", m.Name)
+		}
+	}
+	if anonymous != 1 {
+		t.Fatalf("the container had %d anonymous volumes, want 1: %+v", anonymous, c.Mounts)
+	}
+}
+
+func TestImageWithoutTheDirectory(t *testing.T) {
+	box := start(t, dockertest.Engine(t), docker.Config{Image: variant(t, "foreign", "WORKDIR /srv"), Dir: "/testbed"})
+	if got := output(t, box, "pwd; ls -d /testbed 2>&1 || true"); !strings.HasPrefix(got, "/srv\n") || !strings.Contains(got, "No such file") {
+		t.Errorf("commands start in %q", got)
+	}
+	i := box.Info()
+	if want := "the image has no /testbed; commands start in /srv"; i.Dir != "/srv" || len(i.Warnings) != 1 || i.Warnings[0] != want {
+		t.Errorf("dir %q, warnings %q; want %q", i.Dir, i.Warnings, want)
+	}
+}
+
+// tarball is an archive of empty files.
+func tarball(t *testing.T, files ...string) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	for _, f := range files {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f, Mode: 0o644}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestImageWithoutAShell(t *testing.T) {
+	e, cli := dockertest.Engine(t), dockertest.Client(t)
+	const ref = "mini-test-empty"
+	body, err := cli.ImageImport(t.Context(), image.ImportSource{Source: bytes.NewReader(tarball(t)), SourceName: "-"}, ref, image.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		t.Fatal(err)
+	}
+	if err := body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dropImage(t, ref)
+
+	box := start(t, e, docker.Config{Image: ref})
+	for range 2 {
+		res := run(t, box, "true")
+		if res.Failure == "" || res.ExitCode != -1 {
+			t.Errorf("result = %+v, want a failure in words", res)
+		}
+	}
+	if w := box.Info().Warnings; len(w) != 1 || !strings.Contains(w[0], "no other shell") {
+		t.Errorf("warnings = %q", w)
+	}
+}
+
+func TestUserThatTheImageLacks(t *testing.T) {
+	_, err := dockertest.Engine(t).Start(t.Context(), docker.Config{Image: dockertest.Image(t), User: "nobody-of-that-name", Instance: t.Name()})
+	if status(err) != env.StartFailed {
+		t.Errorf("err = %v, want StartFailed", err)
+	}
+	if names := containers(t, t.Name()); len(names) > 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+func TestLimitsHold(t *testing.T) {
+	box := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t), PIDs: 64, MemoryBytes: 128 << 20, ShmBytes: 8 << 20})
+	if res := run(t, box, "python3 -c 'x = bytearray(1 << 30)'"); res.ExitCode == 0 || res.OOMKilled < 1 {
+		t.Errorf("a gigabyte in 128 MiB: %+v", res)
+	}
+	bomb, err := box.Execute(t.Context(), env.Command{Script: ":(){ :|:& };:; sleep 100", Timeout: time.Second})
+	if err != nil || !bomb.TimedOut {
+		t.Errorf("fork bomb: %+v, %v", bomb, err)
+	}
+	if got := output(t, box, "echo well; grep -c Cap /proc/self/status; df -k --output=size /dev/shm | tail -1"); !strings.HasPrefix(got, "well\n") || !strings.Contains(got, "8192") {
+		t.Errorf("after the bomb: %q", got)
+	}
+}

@@ -1,0 +1,145 @@
+package docker_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/volume"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/env/helper/binaries"
+)
+
+// newVersion is a folder with a helper of which the engine has no volume, and
+// the name of the volume that it will have.
+func newVersion(t *testing.T) (dir, volumeName string) {
+	t.Helper()
+	dir = dockertest.HelperDir(t)
+	file := filepath.Join(dir, binaries.Name(runtime.GOARCH))
+	b, err := os.ReadFile(file) //nolint:gosec // made by the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = append(b, t.Name()+time.Now().String()...) // what follows an ELF file does not matter to it
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(b)
+	return dir, "mini-helper-" + hex.EncodeToString(sum[:])[:16] + "-" + runtime.GOARCH
+}
+
+// Engines stand for processes here: they share nothing but the daemon.
+func TestEightFillOneVolume(t *testing.T) {
+	image, cli := dockertest.Image(t), dockertest.Client(t)
+	dir, name := newVersion(t)
+	var g errgroup.Group
+	for range 8 {
+		e := dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir})
+		g.Go(func() error {
+			box, err := e.Start(t.Context(), docker.Config{Image: image})
+			if err != nil {
+				return err
+			}
+			_, err = box.Execute(t.Context(), env.Command{Script: "true"})
+			return errors.Join(err, box.Close(t.Context()))
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+	v, err := cli.VolumeInspect(t.Context(), name)
+	if err != nil || v.Labels["mini.helper"] == "" {
+		t.Errorf("volume %+v, %v; want a labelled one", v, err)
+	}
+	if err := cli.VolumeRemove(t.Context(), name, false); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestVolumeThatWasPruned(t *testing.T) {
+	image, cli := dockertest.Image(t), dockertest.Client(t)
+	dir, name := newVersion(t)
+	e := dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir})
+	for range 2 {
+		box, err := e.Start(t.Context(), docker.Config{Image: image})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := box.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := cli.VolumeRemove(t.Context(), name, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestVolumeOfCommandsIsReadOnly(t *testing.T) {
+	box := start(t, dockertest.Engine(t), docker.Config{Image: dockertest.Image(t)})
+	if res := run(t, box, "echo > /.mini/x || mount -o remount,rw /.mini || rm -f /.mini/h"); res.ExitCode == 0 {
+		t.Errorf("the helper's volume can be written: %q", res.Output)
+	}
+}
+
+func TestClean(t *testing.T) {
+	image, cli := dockertest.Image(t), dockertest.Client(t)
+	dir, own := newVersion(t)
+	e := dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir})
+	box := start(t, e, docker.Config{Image: image})
+	const old, mine = "mini-helper-0123456789abcdef-amd64", "mini-helper-of-my-own"
+	for _, name := range []string{old, mine} {
+		if _, err := cli.VolumeCreate(t.Context(), volume.CreateOptions{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean := func(all bool) []string {
+		removed, err := e.Clean(t.Context(), all)
+		if err != nil {
+			t.Error(err)
+		}
+		return removed
+	}
+	if removed := clean(false); !slices.Contains(removed, old) || slices.Contains(removed, own) || slices.Contains(removed, mine) {
+		t.Errorf("Clean removed %q; want %s, and neither %s nor %s", removed, old, own, mine)
+	}
+	if removed := clean(true); slices.Contains(removed, own) {
+		t.Errorf("Clean removed %q, which is in use", removed)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if removed := clean(true); !slices.Contains(removed, own) || slices.Contains(removed, mine) {
+		t.Errorf("Clean of everything removed %q; want %s, and not %s", removed, own, mine)
+	}
+	if err := cli.VolumeRemove(t.Context(), mine, false); err != nil {
+		t.Error(err)
+	}
+	// The engine knows that it has to fill the volume again.
+	box, err := e.Start(t.Context(), docker.Config{Image: image})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(box.Close(t.Context()), cli.VolumeRemove(t.Context(), own, false)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMiniWithoutItsHelper(t *testing.T) {
+	e := dockertest.EngineWith(t, docker.EngineConfig{HelperDir: t.TempDir()})
+	for what, image := range map[string]string{"local image": dockertest.Image(t), "image to be pulled": "127.0.0.1:1/x"} {
+		_, err := e.Start(t.Context(), docker.Config{Image: image})
+		if status(err) != env.StartFailed || !errors.Is(err, binaries.ErrNotBuilt) {
+			t.Errorf("%s: err = %v, want ErrNotBuilt", what, err)
+		}
+	}
+}
