@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/minibench/mini/agent"
 	"gopkg.in/yaml.v3"
+
+	"github.com/minibench/mini/agent"
 )
 
 // Resolved is a configuration with the place each value came from.

@@ -77,10 +77,11 @@ func runBench(ctx, kill context.Context, s Streams, o *benchOptions) error {
 	if err != nil {
 		return err
 	}
-	set, rows, err := o.load(ctx)
+	work, err := o.load(ctx)
 	if err != nil {
 		return err
 	}
+	rows := work.rows
 	a, err := checkAgent(cfg, rows)
 	if err != nil {
 		return err
@@ -103,7 +104,7 @@ func runBench(ctx, kill context.Context, s Streams, o *benchOptions) error {
 		Folder: folder, Agent: a, Sandboxes: boxes, Models: models, ModelName: modelName(cfg), Log: log,
 		Workers: cfg.Run.Workers, MaxTries: cfg.Run.MaxTries, Redo: o.redo,
 	}
-	sum, err := o.work(ctx, s, cfg, set, rows, &b, boxes.class)
+	sum, err := o.work(ctx, s, cfg, work, &b, boxes.class)
 	return errors.Join(err, boxes.Close(), o.conclude(ctx, s, sum, folder, err))
 }
 
@@ -118,20 +119,32 @@ func (o *benchOptions) resolveBench() (*configs.Resolved, error) {
 	return o.configFlags.resolve(layers...)
 }
 
+// workload is the rows of a run and where they are from. The other rows of the
+// dataset are let go: a run may last for days.
+type workload struct {
+	dataset runner.Dataset
+	rows    []datasets.Instance
+}
+
 // load reads the dataset and picks its rows.
-func (o *benchOptions) load(ctx context.Context) (datasets.Set, []datasets.Instance, error) {
+func (o *benchOptions) load(ctx context.Context) (workload, error) {
 	set, err := loadSubset(ctx, o.subset)
 	if err != nil {
-		return set, nil, err
+		return workload{}, err
 	}
 	rows, err := o.selection.Apply(set.Instances)
 	if err != nil {
-		return set, nil, &usageError{err}
+		return workload{}, &usageError{err}
 	}
 	if len(rows) == 0 {
-		return set, nil, usagef("no instance is left of the %d in %s after --instance, --filter and --slice", len(set.Instances), o.subset)
+		return workload{}, usagef("no instance is left of the %d in %s after --instance, --filter and --slice", len(set.Instances), o.subset)
 	}
-	return set, rows, nil
+	return workload{
+		dataset: runner.Dataset{
+			Name: set.Name, SHA256: set.SHA256, Rows: len(set.Instances), Selected: len(rows), Selection: o.selection,
+		},
+		rows: rows,
+	}, nil
 }
 
 // checkAgent finds every mistake in prompts before a model is called, also
@@ -151,8 +164,7 @@ func checkAgent(cfg *configs.Resolved, rows []datasets.Instance) (*agent.Agent, 
 
 // work writes down what is run, says it, and runs it.
 func (o *benchOptions) work(
-	ctx context.Context, s Streams, cfg *configs.Resolved, set datasets.Set, rows []datasets.Instance,
-	b *runner.Batch, environmentClass string,
+	ctx context.Context, s Streams, cfg *configs.Resolved, w workload, b *runner.Batch, environmentClass string,
 ) (runner.Summary, error) {
 	config, err := cfg.YAML()
 	if err != nil {
@@ -163,20 +175,20 @@ func (o *benchOptions) work(
 	}
 	changed, err := b.Folder.Begin(runner.Manifest{
 		MiniVersion: Version,
-		Dataset:     runner.Dataset{Name: set.Name, SHA256: set.SHA256, Rows: len(set.Instances), Selected: len(rows), Selection: o.selection},
+		Dataset:     w.dataset,
 		Model:       runner.Named{Class: cfg.Model.Class, Name: modelName(cfg)},
 		Environment: runner.Named{Class: environmentClass, Name: cfg.Environment.Image},
 	}, config)
 	if err != nil {
 		return runner.Summary{}, err
 	}
-	if err := announce(s.Err, cfg, set.Name, len(rows), environmentClass, b.Folder.Dir()); err != nil {
+	if err := announce(s.Err, cfg, w.dataset.Name, len(w.rows), environmentClass, b.Folder.Dir()); err != nil {
 		return runner.Summary{}, err
 	}
 	if changed {
 		b.Log.Emit(runner.Event{Type: runner.Warning, Text: "an earlier session in this folder had another configuration; its results stay"})
 	}
-	return b.Run(ctx, rows)
+	return b.Run(ctx, w.rows)
 }
 
 // announce says in two lines what is about to happen.

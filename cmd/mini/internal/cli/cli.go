@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -49,11 +50,18 @@ func System() Streams {
 	}
 }
 
+// gcPercent lets garbage be less of the memory than Go's default does: mini
+// shares its machine with the containers it waits for, and has time.
+const gcPercent = 30
+
 // killGrace is how long a command may take to unwind after it was killed.
 const killGrace = 5 * time.Second
 
 // Main runs mini with these arguments and returns its exit code.
 func Main(args []string, s Streams) int {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	ctx, kill := context.WithCancelCause(context.Background())
 	defer kill(nil)
 	soft, stop := interruptible(ctx, kill, s.Err)
