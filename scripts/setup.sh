@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Installs what `make demo` or `make test` needs on a Debian machine that has
+# Go and, for containers, a Docker engine. It says what it installs and why,
+# and does nothing where nothing is missing.
+#
+#   setup.sh demo|test
+set -euo pipefail
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+missing=()
+# need COMMAND PACKAGE WHY
+need() {
+  command -v "$1" >/dev/null && return
+  say "$2 is missing: $3"
+  missing+=("$2")
+}
+
+case ${1:-} in
+demo | test) ;;
+*)
+  echo "usage: $0 demo|test" >&2
+  exit 2
+  ;;
+esac
+
+if ! command -v go >/dev/null; then
+  say "Go is missing; install 1.26 or newer from https://go.dev/dl and put it on the PATH"
+  exit 1
+fi
+need git git "repositories are made and compared with it"
+need bash bash "every command of the agent is run by it"
+if [[ $1 == demo ]]; then
+  need python3 python3 "without a container engine the demo's tests run on this machine"
+fi
+if [[ $1 == test ]]; then
+  need gcc gcc "the race detector needs a C compiler"
+  if command -v gcc >/dev/null && ! echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1; then
+    say "libc6-dev is missing: the race detector needs the C library's headers"
+    missing+=(libc6-dev)
+  fi
+  [[ " ${missing[*]-} " != *" gcc "* ]] || missing+=(libc6-dev)
+fi
+((${#missing[@]})) || exit 0
+
+if ! command -v apt-get >/dev/null; then
+  say "this is no Debian; install these, then start again: ${missing[*]}"
+  exit 1
+fi
+as_root=()
+if ((EUID != 0)); then
+  if ! command -v sudo >/dev/null; then
+    say "installing needs root; type: apt-get install ${missing[*]}"
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+say "installing with apt-get: ${missing[*]}"
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
