@@ -110,7 +110,7 @@ func TestCloseInMidCommand(t *testing.T) {
 	g.Go(func() error {
 		_, err := box.Execute(t.Context(), env.Command{Script: "touch /tmp/on; sleep 1000", Timeout: time.Hour})
 		if !errors.Is(err, env.ErrClosed) {
-			return fmt.Errorf("interrupted command: %v, want env.ErrClosed", err)
+			return fmt.Errorf("interrupted command: %w, want env.ErrClosed", err)
 		}
 		return nil
 	})

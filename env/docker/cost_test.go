@@ -33,7 +33,7 @@ func BenchmarkCommand(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer box.Close(b.Context()) //nolint:errcheck // the benchmark is over
+	defer box.Close(b.Context())
 	var took []time.Duration
 	for b.Loop() {
 		start := time.Now()

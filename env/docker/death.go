@@ -61,13 +61,17 @@ const deathWait = 5 * time.Second
 func (c *Container) lost(ctx context.Context, op string, err error) *env.Error {
 	switch {
 	case errors.Is(err, helper.ErrFrame):
-		return &env.Error{Status: env.ProtocolViolation, Op: op, Err: err,
-			Hint: "something in the sandbox may be writing in the helper's name; its results are not to be trusted"}
+		return &env.Error{
+			Status: env.ProtocolViolation, Op: op, Err: err,
+			Hint: "something in the sandbox may be writing in the helper's name; its results are not to be trusted",
+		}
 	case errors.Is(err, helper.ErrMismatch):
 		return &env.Error{Status: env.StartFailed, Op: op, Err: err, Hint: hintHelper}
 	case errors.Is(err, helper.ErrSilent):
-		return &env.Error{Status: env.ContainerDied, Op: op, Err: err,
-			Hint: "it was frozen from inside, or the machine is overloaded or was paused"}
+		return &env.Error{
+			Status: env.ContainerDied, Op: op, Err: err,
+			Hint: "it was frozen from inside, or the machine is overloaded or was paused",
+		}
 	}
 	select {
 	case <-c.death.known:
@@ -92,16 +96,18 @@ func (c *Container) lost(ctx context.Context, op string, err error) *env.Error {
 func (e *Engine) ranOutOfMemory(ctx context.Context, name string, since time.Time) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deathWait)
 	defer cancel()
-	// The engine's clock may differ from this one; its names are unique anyway.
+	// The two events of an end come from different sources, in any order; hence
+	// the second beyond now, for which the engine keeps the answer open. Its clock
+	// may be another one, which costs the hint at worst.
 	messages, errs := e.api.Events(ctx, events.ListOptions{
 		Since:   strconv.FormatInt(since.Add(-time.Hour).Unix(), 10),
-		Until:   strconv.FormatInt(time.Now().Unix(), 10),
+		Until:   strconv.FormatInt(time.Now().Unix()+2, 10), // whole seconds, rounded down
 		Filters: filters.NewArgs(filters.Arg("container", name), filters.Arg("event", string(events.ActionOOM))),
 	})
 	select {
 	case <-messages:
 		return true
-	case <-errs: // io.EOF: no more
+	case <-errs: //nolint:errcheck // io.EOF says that there are no more; another error leaves the hint out
 		return false
 	}
 }

@@ -109,8 +109,10 @@ func (e *Engine) ping(ctx context.Context) error {
 		return err
 	}
 	if ping.OSType != "" && ping.OSType != "linux" {
-		return &env.Error{Status: env.DaemonUnavailable, Op: op,
-			Hint: "switch it to Linux containers", Err: fmt.Errorf("it runs %s containers", ping.OSType)}
+		return &env.Error{
+			Status: env.DaemonUnavailable, Op: op,
+			Hint: "switch it to Linux containers", Err: fmt.Errorf("it runs %s containers", ping.OSType),
+		}
 	}
 	return nil
 }

@@ -32,8 +32,10 @@ func (e *Engine) image(ctx context.Context, c Config) (imageFacts, error) {
 	}
 	found, err = e.inspect(ctx, c)
 	if err == nil && found == nil {
-		err = &env.Error{Status: env.PullFailed, Op: "pull image " + c.Image,
-			Err: fmt.Errorf("the pull succeeded, but there is no image for platform %q", c.Platform)}
+		err = &env.Error{
+			Status: env.PullFailed, Op: "pull image " + c.Image,
+			Err: fmt.Errorf("the pull succeeded, but there is no image for platform %q", c.Platform),
+		}
 	}
 	return facts(found), err
 }
@@ -45,8 +47,10 @@ func (e *Engine) inspect(ctx context.Context, c Config) (*image.InspectResponse,
 	case errdefs.IsNotFound(err):
 		return nil, nil
 	case errdefs.IsInvalidArgument(err):
-		return nil, &env.Error{Status: env.ImageNotFound, Op: "find image " + c.Image,
-			Hint: "this is not the name of an image", Err: err}
+		return nil, &env.Error{
+			Status: env.ImageNotFound, Op: "find image " + c.Image,
+			Hint: "this is not the name of an image", Err: err,
+		}
 	case err != nil:
 		return nil, failure(ctx, env.StartFailed, "find image "+c.Image, err)
 	}

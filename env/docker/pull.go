@@ -62,8 +62,10 @@ func (e *Engine) pull(ctx context.Context, ref, platform string) error {
 		return nil
 	}
 	if ctx.Err() == nil && errors.Is(context.Cause(pulling), errSilent) {
-		return &env.Error{Status: env.PullFailed, Op: "pull image " + ref,
-			Hint: fmt.Sprintf("nothing was heard for %s; try again, or pull it by hand", e.cfg.PullTimeout), Err: errSilent}
+		return &env.Error{
+			Status: env.PullFailed, Op: "pull image " + ref,
+			Hint: fmt.Sprintf("nothing was heard for %s; try again, or pull it by hand", e.cfg.PullTimeout), Err: errSilent,
+		}
 	}
 	return pullFailure(ctx, ref, err)
 }
@@ -109,8 +111,10 @@ func pullFailure(ctx context.Context, ref string, err error) error {
 		return &env.Error{Status: env.ImageNotFound, Op: op, Hint: "the image is not made for this platform", Err: err}
 	case errdefs.IsNotFound(err),
 		says("manifest unknown", "name unknown", "does not exist", "repository name not known", "not found: manifest", ": not found"):
-		return &env.Error{Status: env.ImageNotFound, Op: op,
-			Hint: "check the name; a private image needs docker login and docker pull by hand", Err: err}
+		return &env.Error{
+			Status: env.ImageNotFound, Op: op,
+			Hint: "check the name; a private image needs docker login and docker pull by hand", Err: err,
+		}
 	case errdefs.IsInvalidArgument(err), says("invalid reference format"):
 		return &env.Error{Status: env.ImageNotFound, Op: op, Hint: "this is not the name of an image", Err: err}
 	}

@@ -54,7 +54,7 @@ func newRegistry(t *testing.T) *registry {
 	r := &registry{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v2/{$}", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("/v2/mini-test-pulled/manifests/{ref}", func(w http.ResponseWriter, q *http.Request) {
+	mux.HandleFunc("/v2/mini-test-pulled/manifests/{ref}", func(w http.ResponseWriter, _ *http.Request) {
 		r.manifests.Add(1)
 		w.Header().Set("Content-Type", v2)
 		w.Header().Set("Docker-Content-Digest", digest(manifest))

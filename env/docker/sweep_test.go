@@ -32,7 +32,7 @@ func spawn(t *testing.T, c docker.Config) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this very test binary
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), childVar+"="+string(config))
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

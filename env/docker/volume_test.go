@@ -26,7 +26,7 @@ func newVersion(t *testing.T) (dir, volumeName string) {
 	t.Helper()
 	dir = dockertest.HelperDir(t)
 	file := filepath.Join(dir, binaries.Name(runtime.GOARCH))
-	b, err := os.ReadFile(file) //nolint:gosec // made by the test
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -289,7 +289,7 @@ func TestSilence(t *testing.T) {
 func TestHandshakeSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()
-		defer there.Close() //nolint:errcheck // a pipe in memory
+		defer there.Close()
 		start := time.Now()
 		_, err := helper.Dial(t.Context(), here, helper.ClientConfig{})
 		if took := time.Since(start); !errors.Is(err, helper.ErrSilent) || took != helper.DefaultHandshakeWait {
