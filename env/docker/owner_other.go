@@ -3,6 +3,7 @@
 package docker
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -19,5 +20,6 @@ func processStart(pid int) (start string, running bool) {
 		return "", false
 	}
 	defer p.Release() //nolint:errcheck // nothing depends on it
-	return "", p.Signal(syscall.Signal(0)) == nil || os.Getpid() == pid
+	// Any other error, as where there are no signals, means that it is there.
+	return "", !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }

@@ -160,15 +160,21 @@ func TestExecuteRefusesWhatBreaksTheRules(t *testing.T) {
 func TestFrameBetweenCommandsIsRefused(t *testing.T) {
 	for name, kind := range map[string]helper.Kind{"output": helper.KindOutput, "exit": helper.KindExit} {
 		t.Run(name, func(t *testing.T) {
-			forged := make(chan struct{})
-			c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) {
-				s.send(kind, 1, `{}`)
-				close(forged)
-			})
+			c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) { s.send(kind, 1, `{}`) })
 			if err != nil {
 				t.Fatal(err)
 			}
-			<-forged // read by the client, and judged before it reads on
+			deadline := time.NewTimer(10 * time.Second)
+			defer deadline.Stop()
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
+			for c.Err() == nil {
+				select {
+				case <-tick.C:
+				case <-deadline.C:
+					t.Fatal("the forged frame went unnoticed")
+				}
+			}
 			if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, helper.ErrFrame) {
 				t.Errorf("err = %v, want ErrFrame", err)
 			}
