@@ -4,5 +4,7 @@
 //
 // It keeps every promise of env.Environment about output, timeouts and
 // processes (on Linux; see package process for other systems), and none about
-// files or the network: commands can do whatever the user can.
+// files or the network: commands can do whatever the user can. Nor can it keep
+// the promise of Close for a program that is itself killed: what runs then runs
+// on, without an owner.
 package local

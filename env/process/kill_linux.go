@@ -31,18 +31,28 @@ func keep(procs []proc) kept {
 	return k
 }
 
-// protects reports whether p or an ancestor of it belongs to what was there.
-func (k kept) protects(t table, p proc) bool {
-	if len(k.procs) == 0 {
-		return false
-	}
-	up, _ := t.line(p, os.Getpid())
-	for _, a := range up {
-		if k.procs[a.ident] || k.sessions[a.session] {
-			return true
+// within returns the test whether a process of t, or an ancestor of it, belongs
+// to what was there.
+func (k kept) within(t table) func(proc) bool {
+	self := os.Getpid()
+	known := map[int]bool{}
+	return func(p proc) bool {
+		if len(k.procs) == 0 {
+			return false
 		}
+		protected := false
+		var passed []int
+		t.above(p, self, func(a proc) bool {
+			answer, asked := known[a.pid]
+			protected = answer || k.procs[a.ident] || k.sessions[a.session]
+			passed = append(passed, a.pid)
+			return !asked && !protected
+		})
+		for _, pid := range passed {
+			known[pid] = protected
+		}
+		return protected
 	}
-	return false
 }
 
 // purge is one kill of everything in a family that k does not protect.
@@ -120,23 +130,18 @@ func (p *purge) rounds(deadline time.Time) (left []proc, fresh bool) {
 // counts every other process that kill(-1) would hit.
 func (p *purge) victims(t table) (victims []proc, spared int) {
 	members := p.family.members(t)
+	protects := p.kept.within(t)
 	for _, m := range members {
 		switch {
 		case !m.alive():
-		case p.kept.protects(t, m):
+		case protects(m):
 			spared++
 		default:
 			victims = append(victims, m)
 		}
 	}
-	if p.init {
-		for _, o := range t {
-			if _, inside := t.line(o, os.Getpid()); !inside && o.pid != os.Getpid() {
-				spared++
-			}
-		}
-	}
-	return victims, spared
+	// What entered from outside is no descendant; PID 1 itself is not hit.
+	return victims, spared + len(t) - len(members) - 1
 }
 
 func (p *purge) stop(victims []proc) {

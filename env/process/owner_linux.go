@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"unsafe"
 )
 
 // family knows which processes belong to a runner. Two kinds exist: owner,
@@ -17,6 +18,10 @@ type family interface {
 	// members are the processes of t that belong to the family, oldest
 	// first, those that wait to be reaped included.
 	members(t table) []proc
+	// barren reports that no process of the family is left, dead or alive. It
+	// may say false for what a look at every process would tell; it is the
+	// quick answer to the usual case after a command.
+	barren() bool
 	// holds and drops tell of an output pipe, by the inode of its ends.
 	holds(inode uint64)
 	drops(inode uint64)
@@ -90,6 +95,7 @@ func (o *owner) fork(path string, argv []string, attr *syscall.ProcAttr) (int, <
 }
 
 func (o *owner) members(t table) []proc { return t.below(os.Getpid()) }
+func (o *owner) barren() bool           { return childless() }
 func (o *owner) holds(uint64)           {}
 func (o *owner) drops(uint64)           {}
 func (o *owner) alone() bool            { return true }
@@ -99,6 +105,18 @@ func (o *owner) close() {
 	close(o.signals)
 	<-o.done
 	o.reap()
+}
+
+// childless reports that this process has no child at all, dead or alive. Then
+// it has no descendant either, because orphans would have become children.
+func childless() bool {
+	const (
+		all     = 0          // P_ALL
+		options = 0x41000005 // __WALL, WNOWAIT, WEXITED and WNOHANG: look, take nothing
+	)
+	var info [16]uint64                                                                                        // siginfo_t
+	_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&info)), options, 0, 0) //nolint:gosec // waitid wants the address of its answer
+	return errno == syscall.ECHILD
 }
 
 // closeOnExec keeps descriptors that this process was started with, beyond the

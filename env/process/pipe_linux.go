@@ -107,7 +107,7 @@ func (p *pipe) drain(out *output, buf []byte) {
 				left = waiting(fd)
 			}
 			if left > 0 {
-				n, _ = syscall.Read(int(fd), buf[:min(left, len(buf))]) //nolint:errcheck // n tells
+				n, _ = syscall.Read(int(fd), buf[:min(left, len(buf))])
 			}
 			return true
 		})

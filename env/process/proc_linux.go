@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -30,6 +31,24 @@ type proc struct {
 // thread has ended looks like a zombie while its other threads run on.
 func (p proc) alive() bool {
 	return p.threads > 1 || (p.state != 'Z' && p.state != 'X' && p.state != 'x')
+}
+
+// dying reports that p has its SIGKILL and only needs a processor to end.
+func (p proc) dying() bool {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/status")
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		if name != "SigPnd" && name != "ShdPnd" {
+			continue
+		}
+		if pending, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64); err == nil && pending&(1<<(syscall.SIGKILL-1)) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // table is a look at every visible process, by pid.
@@ -107,34 +126,33 @@ func parseStat(line []byte) (proc, bool) {
 	return p, err == nil
 }
 
-// line yields p and its ancestors up to, and without, the process top. The
-// second value is false when p does not descend from top.
-func (t table) line(p proc, top int) ([]proc, bool) {
-	var up []proc
+// above calls visit with p, its parent, and so on up to the last one below top,
+// until visit returns false.
+func (t table) above(p proc, top int, visit func(proc) bool) {
 	for range len(t) + 1 { // a table read while processes come and go may have a loop
-		up = append(up, p)
-		if p.parent == top {
-			return up, true
+		if !visit(p) || p.parent == top {
+			return
 		}
 		next, ok := t[p.parent]
 		if !ok {
-			return up, false
+			return
 		}
 		p = next
 	}
-	return up, false
 }
 
-// below lists the descendants of top, oldest first.
+// below lists the descendants of top, oldest first. It goes down instead of up,
+// because a chain of thousands of processes is within what commands do.
 func (t table) below(top int) []proc {
-	var found []proc
+	children := make(map[int][]proc, len(t))
 	for _, p := range t {
-		if p.pid == top {
-			continue
+		if p.pid != top {
+			children[p.parent] = append(children[p.parent], p)
 		}
-		if _, ok := t.line(p, top); ok {
-			found = append(found, p)
-		}
+	}
+	found := slices.Clone(children[top])
+	for i := 0; i < len(found); i++ {
+		found = append(found, children[found[i].pid]...)
 	}
 	slices.SortFunc(found, older)
 	return found

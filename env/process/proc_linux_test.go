@@ -112,7 +112,7 @@ func TestProtects(t *testing.T) {
 			for _, q := range c.table {
 				tab[q.pid] = q
 			}
-			if got := k.protects(tab, c.table[len(c.table)-1]); got != c.want {
+			if got := k.within(tab)(c.table[len(c.table)-1]); got != c.want {
 				t.Errorf("protects is %v, want %v", got, c.want)
 			}
 		})
@@ -124,8 +124,10 @@ func TestProtects(t *testing.T) {
 func TestTableLoops(t *testing.T) {
 	a, b := proc{ident: ident{10, 1}, parent: 11}, proc{ident: ident{11, 1}, parent: 10}
 	tab := table{10: a, 11: b}
-	if up, ok := tab.line(a, 1); ok || len(up) > 3 {
-		t.Errorf("ok %v, %d ancestors", ok, len(up))
+	visits := 0
+	tab.above(a, 1, func(proc) bool { visits++; return true })
+	if visits > 3 {
+		t.Errorf("%d ancestors", visits)
 	}
 	if got := tab.below(1); len(got) != 0 {
 		t.Errorf("descendants are %v", got)
@@ -176,5 +178,30 @@ func TestOOMCounter(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %d, want %d", content, got, want)
 		}
+	}
+}
+
+// TestDeepChain: thousands of generations cost no more than as many siblings.
+func TestDeepChain(t *testing.T) {
+	const depth = 20_000
+	self := os.Getpid()
+	tab := table{self: {ident: ident{self, 1}}}
+	parent := self
+	for i := range depth {
+		pid := 1_000_000 + i
+		tab[pid] = proc{ident: ident{pid, uint64(i)}, parent: parent, session: pid, state: 'S', threads: 1}
+		parent = pid
+	}
+	k := keep([]proc{tab[1_000_000+depth/2]})
+	chain := tab.below(self)
+	protects := k.within(tab)
+	n := 0
+	for _, p := range chain {
+		if protects(p) {
+			n++
+		}
+	}
+	if len(chain) != depth || n != depth/2 {
+		t.Errorf("%d descendants, %d protected; want %d, %d", len(chain), n, depth, depth/2)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -212,7 +213,7 @@ func (r *Runner) background(before kept) []env.Process {
 	left := r.leftover(before)
 	if len(left) > 0 {
 		time.Sleep(afterglow)
-		left = r.leftover(before)
+		left = slices.DeleteFunc(r.leftover(before), proc.dying)
 	}
 	var list []env.Process
 	for _, p := range left[:min(len(left), env.MaxBackground)] {
@@ -222,7 +223,11 @@ func (r *Runner) background(before kept) []env.Process {
 }
 
 func (r *Runner) leftover(before kept) []proc {
+	if r.alive = !r.family.barren(); !r.alive {
+		return nil // the usual case, told without a look at every process
+	}
 	t := scan()
+	protects := before.within(t)
 	var left []proc
 	r.alive = false
 	for _, p := range r.family.members(t) {
@@ -230,7 +235,7 @@ func (r *Runner) leftover(before kept) []proc {
 			continue
 		}
 		r.alive = true
-		if !before.protects(t, p) {
+		if !protects(p) {
 			left = append(left, p)
 		}
 	}

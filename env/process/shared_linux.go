@@ -2,7 +2,9 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -200,6 +202,55 @@ func (s *shared) members(t table) []proc {
 	return found
 }
 
+// barren looks at this process's children only: what a command leaves behind is
+// among them, or below one of them, because its shell is dead and collected. The
+// kernel may leave a child out of the list while another one is collected. Ours
+// are collected under the lock held here, and for those of unrelated code the
+// list is read twice.
+func (s *shared) barren() bool {
+	if childless() {
+		return true
+	}
+	house.mu.Lock()
+	defer house.mu.Unlock()
+	for range 2 {
+		if house.strangers() {
+			return false
+		}
+	}
+	return true
+}
+
+// strangers reports whether this process has a child that came from a command
+// and is not an awaited shell, or whether that cannot be told.
+func (h *shelter) strangers() bool {
+	buf := make([]byte, 1024)
+	self, ok := readProc(os.Getpid(), buf)
+	lists, err := filepath.Glob("/proc/self/task/[0-9]*/children")
+	if !ok || err != nil || len(lists) == 0 {
+		return true
+	}
+	for _, list := range lists {
+		children, err := os.ReadFile(list) //nolint:gosec // a place in /proc
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return true
+		}
+		for field := range bytes.FieldsSeq(children) {
+			pid, err := strconv.Atoi(string(field))
+			if err != nil {
+				return true
+			}
+			if h.shells[pid] {
+				continue
+			}
+			if p, ok := readProc(pid, buf); ok && p.session != self.session {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // owner finds whose p is and remembers it; nil when nothing tells.
 func (h *shelter) owner(t table, p proc, self int) *shared {
 	if s := h.known[p.ident]; s != nil {
@@ -218,17 +269,13 @@ func (h *shelter) owner(t table, p proc, self int) *shared {
 }
 
 func (h *shelter) evidence(t table, p proc, self int) *shared {
-	up, _ := t.line(p, self)
-	for _, a := range up {
-		if s := h.known[a.ident]; s != nil {
-			return s
-		}
-		if s := h.sessions[a.session]; s != nil {
-			return s
-		}
-		if s := h.sessions[a.group]; s != nil {
-			return s
-		}
+	var found *shared
+	t.above(p, self, func(a proc) bool {
+		found = cmp.Or(h.known[a.ident], h.sessions[a.session], h.sessions[a.group])
+		return found == nil
+	})
+	if found != nil {
+		return found
 	}
 	tag, pipes := evidenceOf(p.pid)
 	for s := range h.families {
@@ -269,7 +316,7 @@ func (h *shelter) forget(t table) {
 func evidenceOf(pid int) (tag string, pipes []uint64) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	if f, err := os.Open(dir + "/environ"); err == nil { //nolint:gosec // a place in /proc
-		data, _ := io.ReadAll(io.LimitReader(f, 4<<20)) //nolint:errcheck // what could be read counts
+		data, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // what could be read counts
 		f.Close()                                       //nolint:errcheck // nothing was written
 		for kv := range bytes.SplitSeq(data, []byte{0}) {
 			if value, ok := bytes.CutPrefix(kv, []byte(TagVariable+"=")); ok {

@@ -45,7 +45,7 @@ func buildAndRun(m *testing.M) int {
 
 // box is a helper running as an ordinary child process.
 type box struct {
-	t    *testing.T
+	t    testing.TB
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  io.Reader
@@ -53,13 +53,13 @@ type box struct {
 	last uint32
 }
 
-func start(t *testing.T) *box {
+func start(t testing.TB) *box {
 	t.Helper()
 	return launch(t, binary)
 }
 
 // launch starts a helper by a command line that ends with it.
-func launch(t *testing.T, line ...string) *box {
+func launch(t testing.TB, line ...string) *box {
 	t.Helper()
 	b := &box{t: t, err: &bytes.Buffer{}}
 	b.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), line[0], line[1:]...)
@@ -454,5 +454,14 @@ func TestConcurrentBoxes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkTrue is the cost of the smallest command, with the frames.
+func BenchmarkTrue(b *testing.B) {
+	box := launch(b, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", binary)
+	box.setup(helper.Setup{})
+	for b.Loop() {
+		box.run("true")
 	}
 }
