@@ -1,52 +1,54 @@
 #!/usr/bin/env bash
-# Makes the images of the demo, mini-demo-<name>:latest, on top of
-# mini-base:latest. Each is built again only when what goes into it has
-# changed; when nothing has, this takes a second or two.
+# Makes the images of the demo set, mini-demo-*:latest, and mini-base:latest
+# under them. Each carries a hash of what it was made from, so that only what
+# changed is made again; with nothing to do it takes well under a second.
 set -euo pipefail
-cd "$(dirname "$0")/.."
 
+cd "$(dirname "$0")/.."
 readonly demo=datasets/demo
-readonly base=mini-base:latest
 
 say() { printf 'images: %s\n' "$*" >&2; }
 
-# ingredients is a hash of everything an image is made of.
-ingredients() {
+# sum prints the hash of everything that goes into the image of an instance.
+sum() {
   {
-    docker image inspect --format '{{.Id}}' "$base"
-    cat "$0" "$demo/build.sh"
-    find "$demo/instances/$1" -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
-  } | sha256sum | cut -c1-32
+    docker image inspect --format '{{.Id}}' mini-base:latest
+    (cd "$demo" && find Dockerfile build.sh "instances/$1" -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum)
+  } | sha256sum | cut -c1-16
 }
 
-dockerfile() {
-  cat <<EOF
-FROM $base
-COPY build.sh /tmp/demo/build.sh
-COPY instances/$1 /tmp/demo/instance
-RUN bash /tmp/demo/build.sh /tmp/demo/instance /testbed && chmod -R a+rwX /testbed && rm -rf /tmp/demo
-WORKDIR /testbed
-EOF
-}
+# inspect prints a field of an image, nothing where there is no such image.
+inspect() { docker image inspect --format "$2" "$1" 2>/dev/null || true; }
 
-build() {
-  local id=$1 name image want log
-  name=${id#*__}
-  image=mini-demo-${name%-*}:latest
-  want=$(ingredients "$id")
-  if [[ $(docker image inspect --format '{{index .Config.Labels "mini.ingredients"}}' "$image" 2>/dev/null) == "$want" ]]; then
-    return
-  fi
-  say "building $image"
-  if ! log=$(dockerfile "$id" | docker build --quiet --network none --tag "$image" \
-    --label "mini.ingredients=$want" --file - "$demo" 2>&1); then
-    printf '%s\n' "$log" >&2
-    say "$image could not be built; the lines above say why"
+make_image() {
+  local id=$1 image=$2 want=$3 old log
+  old=$(inspect "$image" '{{.Id}}')
+  say "making $image"
+  if ! log=$(docker build --network none --force-rm --build-arg "INSTANCE=$id" --label "mini.recipe=$want" \
+    --tag "$image" "$demo" 2>&1); then
+    printf '%s\n' "$log" | tail -n 20 >&2
+    say "docker build failed for $image; the lines above are the end of what it said"
     return 1
   fi
+  # What the tag pointed at before is of no use to anybody. Containers that
+  # still run on it keep it.
+  if [[ -n $old && $old != "$(inspect "$image" '{{.Id}}')" ]]; then
+    docker image rm "$old" >/dev/null 2>&1 || true
+  fi
 }
 
-scripts/base-image.sh
-for folder in "$demo"/instances/*/; do
-  build "$(basename "$folder")"
-done
+main() {
+  local folder id image want
+  scripts/base-image.sh
+  for folder in "$demo"/instances/*/; do
+    id=$(basename "$folder")
+    image=${id#*__} # minidemo__ledger-17: mini-demo-ledger
+    image=mini-demo-${image%-*}:latest
+    want=$(sum "$id")
+    if [[ $(inspect "$image" '{{index .Config.Labels "mini.recipe"}}') != "$want" ]]; then
+      make_image "$id" "$image" "$want"
+    fi
+  done
+}
+
+main

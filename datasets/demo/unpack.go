@@ -1,0 +1,67 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Unpack makes the repository of an instance in dir, which must be empty or
+// missing, as it is in the instance's image: the set-up commit on top of the
+// base commit, an older tag, and the fix on a branch of its own. It needs bash
+// and git on this machine, and takes a fraction of a second.
+//
+// When it fails, dir may hold a part of the repository.
+func Unpack(ctx context.Context, id, dir string) (err error) {
+	if err := known(id); err != nil {
+		return err
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("unpack %s: %w", id, err)
+	}
+	tmp, err := os.MkdirTemp("", "mini-demo-")
+	if err != nil {
+		return fmt.Errorf("unpack %s: %w", id, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	if err := os.CopyFS(tmp, recipes); err != nil {
+		return fmt.Errorf("unpack %s: %w", id, err)
+	}
+	return build(ctx, id, tmp, dir)
+}
+
+// known refuses what is not the name of a folder of instances.
+func known(id string) error {
+	if _, err := fs.Stat(recipes, path.Join("instances", id, "instance.json")); err != nil || strings.Contains(id, "/") {
+		return fmt.Errorf("the demo set has no instance %q", id)
+	}
+	return nil
+}
+
+func build(ctx context.Context, id, recipe, dir string) error {
+	cmd := exec.CommandContext(ctx, "bash", "build.sh", filepath.Join("instances", id), dir) //nolint:gosec // our own script; id was checked
+	cmd.Dir = recipe
+	// A start-up file of the user's has no part in this.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "BASH_ENV=") })
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("unpack %s: %w", id, context.Cause(ctx))
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("unpack %s: bash and git are needed for it: %w", id, err)
+	}
+	return fmt.Errorf("unpack %s: %w: %s", id, err, bytes.TrimSpace(out))
+}
