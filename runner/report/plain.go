@@ -10,29 +10,37 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/time/rate"
+
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
 )
 
 // Plain writes a line per event, for logs, pipes and people.
 type Plain struct {
-	w        io.Writer
-	quiet    bool
-	total    int
-	done     int
-	width    int // of the instance column
-	lastStep time.Time
-	warned   map[string]bool // by text: what holds for all is said once
+	w      io.Writer
+	quiet  bool
+	total  int
+	done   int
+	width  int // of the instance column
+	steps  *rate.Limiter
+	warned map[string]bool // by text: what holds for all is said once
 }
 
-// stepInterval bounds lines about steps: with many workers most are left out,
-// while starts and ends are always shown.
-const stepInterval = 100 * time.Millisecond
+// Lines about steps come at this rate, and so many at once: with many workers
+// most are left out, while starts and ends are always shown.
+const (
+	stepRate  rate.Limit = 10 // a second
+	stepBurst            = 10
+)
+
+// maxShown bounds the command in a line, in characters.
+const maxShown = 72
 
 // NewPlain writes to w. Quiet leaves out everything but what ended, and
 // warnings. The ids make the columns line up.
 func NewPlain(w io.Writer, quiet bool, ids []string) *Plain {
-	p := &Plain{w: w, quiet: quiet, warned: map[string]bool{}}
+	p := &Plain{w: w, quiet: quiet, warned: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst)}
 	for _, id := range ids {
 		p.width = min(max(p.width, len(id)), 40)
 	}
@@ -57,9 +65,8 @@ func (p *Plain) Event(e runner.Event) {
 			p.warn(e, w)
 		}
 	case runner.Step:
-		if now := time.Now(); !p.quiet && now.Sub(p.lastStep) >= stepInterval {
-			p.lastStep = now
-			p.about(e, "step %-3d %s  %s", e.Step, status(e), e.Command)
+		if !p.quiet && p.steps.Allow() {
+			p.about(e, "step %-3d %s  %s", e.Step, status(e), cut(e.Command))
 		}
 	case runner.FormatError:
 		p.detail(e, "step %-3d format error: the reply is sent back", e.Step)
@@ -117,6 +124,13 @@ func patchNote(o *trajectories.Outcome) string {
 		return fmt.Sprintf("  partial patch of %d bytes kept", len(o.PartialPatch))
 	}
 	return ""
+}
+
+func cut(command string) string {
+	if r := []rune(command); len(r) > maxShown {
+		return string(r[:maxShown]) + "…"
+	}
+	return command
 }
 
 func status(e runner.Event) string {

@@ -55,7 +55,7 @@ func TestPlain(t *testing.T) {
 		{Type: runner.AttemptStarted, Instance: "a__b-1", Attempt: 1},
 		{Type: runner.SandboxReady, Instance: "a__b-1", Elapsed: 0.31, Warnings: []string{"the image has no /testbed; commands start in /"}},
 		{Type: runner.Step, Instance: "a__b-1", Step: 1, Command: "ls -la"},
-		{Type: runner.Step, Instance: "left out, so soon after the last"},
+		{Type: runner.Step, Instance: "a__b-1", Step: 1, ExitCode: 127, Command: strings.Repeat("a long command ", 12)},
 		{Type: runner.FormatError, Instance: "a__b-1", Step: 2},
 		{Type: runner.Pull, Text: "nope: waiting"},
 		{Type: runner.AttemptFinished, Instance: "a__b-1", Outcome: submitted},
@@ -72,6 +72,9 @@ func TestPlain(t *testing.T) {
 				p := report.NewPlain(&out, quiet, []string{"a__b-1", "c__d-22"})
 				for _, e := range events {
 					p.Event(e)
+				}
+				for n := range 100 { // most are left out, so soon after each other
+					p.Event(runner.Event{Type: runner.Step, Instance: "c__d-3", Step: n, TimedOut: true, ExitCode: -1, Command: "sleep"})
 				}
 				golden(t, name, out.String())
 			})
