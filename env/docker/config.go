@@ -63,8 +63,8 @@ type Config struct {
 	CapDrop, CapAdd []string
 	// NewPrivileges lets set-uid programs gain rights.
 	NewPrivileges bool
-	// Force permits capabilities (SYS_PTRACE, ALL) with which a command can
-	// write in the helper's name: its results prove nothing then.
+	// Force permits capabilities with which a command can read or write in
+	// the helper's name (see forging): its results prove nothing then.
 	Force bool
 
 	// Lease is how long a container lives without a sign of its owner; zero
@@ -104,12 +104,16 @@ func (c Config) Validate() error {
 		bad("lease of %s is less than a second", c.Lease)
 	}
 	for _, name := range c.CapAdd {
-		if !c.Force && slices.Contains([]string{"ALL", "SYS_PTRACE"}, capability(name)) {
-			bad("capability %s lets commands forge results; it needs force", name)
+		if !c.Force && slices.Contains(forging, capability(name)) {
+			bad("capability %s lets commands forge their own results; set environment.unsafe to accept that", name)
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// forging are the capabilities that reach into another process in spite of its
+// not being dumpable, or around it.
+var forging = []string{"ALL", "SYS_PTRACE", "PERFMON", "SYS_ADMIN"}
 
 var platformPattern = regexp.MustCompile(`^linux/[a-z0-9]+(/[a-z0-9]+)?$`)
 

@@ -90,6 +90,9 @@ func runBench(ctx, kill context.Context, s Streams, o *benchOptions) error {
 	if err != nil {
 		return err
 	}
+	if _, err := containerConfig(cfg, ""); err != nil {
+		return err
+	}
 	folder, err := runner.Open(o.folder())
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -190,12 +191,19 @@ func containerConfig(cfg *configs.Resolved, run string) (docker.Config, error) {
 	if err != nil {
 		return docker.Config{}, err
 	}
-	return docker.Config{
+	c := docker.Config{
 		Image: e.Image, Dir: e.Dir, Env: withForwarded(e), Timeout: duration(e.Timeout), Interpreter: e.Interpreter,
 		Network: e.Network, MemoryBytes: memory, ShmBytes: shm, CPUs: e.CPUs, PIDs: e.PidsLimit,
 		User: e.User, Platform: e.Platform, CapAdd: e.CapAdd, CapDrop: e.CapDrop,
 		NewPrivileges: e.NewPrivileges, Force: e.Unsafe, Run: filepath.Base(run),
-	}, nil
+	}
+	// The image may be each row's own; everything else is known now.
+	check := c
+	check.Image = cmp.Or(c.Image, "row")
+	if err := check.Validate(); err != nil {
+		return c, usagef("environment: %w", err)
+	}
+	return c, nil
 }
 
 // withForwarded adds the variables of this process that are to be passed on.
