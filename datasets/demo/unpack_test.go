@@ -75,7 +75,7 @@ func TestUnpackListensToNobody(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	err := demo.Unpack(t.Context(), in.ID, dir)
-	os.Unsetenv("GIT_DIR") //nolint:errcheck,usetesting // t.Setenv above puts back what was there
+	os.Unsetenv("GIT_DIR") //nolint:errcheck // t.Setenv above puts back what was there
 	if err != nil {
 		t.Fatal(err)
 	}

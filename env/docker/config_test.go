@@ -22,9 +22,9 @@ func TestValidate(t *testing.T) {
 		"little memory":    {docker.Config{Image: "a", MemoryBytes: 1 << 20}, "memory"},
 		"negative":         {docker.Config{Image: "a", CPUs: -1}, "negative"},
 		"short lease":      {docker.Config{Image: "a", Lease: time.Millisecond}, "lease"},
-		"tracing":          {docker.Config{Image: "a", CapAdd: []string{"SYS_PTRACE"}}, "force"},
-		"tracing, as Cap_": {docker.Config{Image: "a", CapAdd: []string{"cap_sys_ptrace"}}, "force"},
-		"everything's cap": {docker.Config{Image: "a", CapAdd: []string{"all"}}, "force"},
+		"tracing":          {docker.Config{Image: "a", CapAdd: []string{"SYS_PTRACE"}}, "forge"},
+		"tracing, as Cap_": {docker.Config{Image: "a", CapAdd: []string{"cap_sys_ptrace"}}, "forge"},
+		"everything's cap": {docker.Config{Image: "a", CapAdd: []string{"all"}}, "forge"},
 		"tracing by force": {docker.Config{Image: "a", CapAdd: []string{"SYS_PTRACE"}, Force: true}, ""},
 		"two mistakes":     {docker.Config{Dir: "w"}, "image is missing\ndirectory"},
 	} {

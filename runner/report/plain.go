@@ -30,8 +30,8 @@ type Plain struct {
 // Lines about steps come at this rate, and so many at once: with many workers
 // most are left out, while starts and ends are always shown.
 const (
-	stepRate  rate.Limit = 10 // a second
-	stepBurst            = 10
+	stepRate  = rate.Limit(10) // a second
+	stepBurst = 10
 )
 
 // maxShown bounds the command in a line, in characters.

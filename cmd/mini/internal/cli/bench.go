@@ -33,7 +33,7 @@ type benchOptions struct {
 	json      bool
 }
 
-func newBench(s Streams, kill context.Context) *cobra.Command {
+func newBench(kill context.Context, s Streams) *cobra.Command {
 	o := &benchOptions{}
 	cmd := &cobra.Command{
 		Use:   "bench --subset SET",
@@ -56,7 +56,7 @@ behind either way.`,
 	f.StringVar(&o.subset, "subset", "", "demo, or a `FILE` of SWE-bench rows (.json, .jsonl, also .gz)")
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the run (default mini-runs/<subset>-<time>)")
 	f.IntVarP(&o.workers, "workers", "w", 1, "instances worked on at once")
-	o.configFlags.flags(f)
+	o.flags(f)
 	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "only this `ID`; repeatable")
 	f.StringVar(&o.selection.Filter, "filter", "", "only ids that begin with a match of this `REGEX`")
 	f.StringVar(&o.selection.Slice, "slice", "", "rows `START:STOP:STEP`, as in Python, after the filter")
@@ -119,7 +119,7 @@ func (o *benchOptions) resolveBench() (*configs.Resolved, error) {
 	if o.set.Changed("workers") {
 		o.config = append(o.config, fmt.Sprintf("run.workers=%d", o.workers))
 	}
-	return o.configFlags.resolve(layers...)
+	return o.resolve(layers...)
 }
 
 // workload is the rows of a run and where they are from. The other rows of the

@@ -67,15 +67,15 @@ func Main(args []string, s Streams) int {
 	soft, stop := interruptible(ctx, kill, s.Err)
 	defer stop()
 
-	done := make(chan error, 1)
+	done := make(chan int, 1)
 	go func() {
-		root := newRoot(s, ctx)
+		root := newRoot(ctx, s)
 		root.SetArgs(args)
-		done <- root.ExecuteContext(soft)
+		done <- exit(s.Err, root.ExecuteContext(soft))
 	}()
 	select {
-	case err := <-done:
-		return exit(s.Err, err)
+	case code := <-done:
+		return code
 	case <-ctx.Done():
 	}
 	select {

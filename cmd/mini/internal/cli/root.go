@@ -11,7 +11,7 @@ import (
 
 // newRoot is the tree of commands. kill is the context that ends only when
 // mini is to stop at once.
-func newRoot(s Streams, kill context.Context) *cobra.Command { //nolint:revive // cobra passes the first context itself
+func newRoot(kill context.Context, s Streams) *cobra.Command {
 	opts := &taskOptions{}
 	root := &cobra.Command{
 		Use:   "mini [-t TASK]",
@@ -40,7 +40,7 @@ current folder, or on hundreds of benchmark instances in containers.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
 	opts.flags(root.Flags())
-	root.AddCommand(newBench(s, kill), newClean(s))
+	root.AddCommand(newBench(kill, s), newClean(s)) //nolint:contextcheck // cobra hands commands their context
 	return root
 }
 

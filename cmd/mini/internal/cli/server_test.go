@@ -28,7 +28,7 @@ func newOpenAI(t *testing.T) *httptest.Server {
 		}
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || r.Header.Get("Authorization") != "Bearer "+serverKey {
 			w.WriteHeader(http.StatusUnauthorized)
-			fmt.Fprintf(w, `{"error":{"message":"Incorrect API key provided: %s"}}`, r.Header.Get("Authorization"))
+			_, _ = fmt.Fprintf(w, `{"error":{"message":"Incorrect API key provided: %s"}}`, r.Header.Get("Authorization"))
 			return
 		}
 		n := 0
@@ -69,7 +69,7 @@ func stream(w http.ResponseWriter, content string) {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Fprintf(w, "data: %s\n\n", data)
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", data)
 	}
 	choice := func(delta map[string]any, finish any) map[string]any {
 		return map[string]any{"model": "loopback-1", "choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}}
@@ -81,5 +81,5 @@ func stream(w http.ResponseWriter, content string) {
 	}
 	event(choice(map[string]any{}, "stop"))
 	event(map[string]any{"choices": []any{}, "usage": usage})
-	fmt.Fprint(w, "data: [DONE]\n\n")
+	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
 }

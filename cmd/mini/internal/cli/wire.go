@@ -102,11 +102,13 @@ func modelName(cfg *configs.Resolved) string {
 // oneModel answers for every instance.
 type oneModel struct{ m model.Model }
 
+// For implements runner.Models.
 func (o oneModel) For(datasets.Instance) (model.Model, error) { return o.m, nil }
 
 // scriptedModels begin each attempt with the first reply.
 type scriptedModels struct{ script *scripted.Script }
 
+// For implements runner.Models.
 func (s scriptedModels) For(in datasets.Instance) (model.Model, error) {
 	m, err := s.script.For(in.ID)
 	if err != nil {

@@ -1,0 +1,142 @@
+package demo_test
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/dockertest"
+)
+
+// TestVerdicts runs the eval script of every row in fresh containers of its
+// image: as the repository is, with the maintainers' patch, and with what the
+// scripted replies hand in. It also counts what the replies are there to show.
+func TestVerdicts(t *testing.T) {
+	engine := dockertest.Engine(t)
+	var all play
+	played := 0
+	for _, in := range instances(t) {
+		t.Run(in.ID, func(t *testing.T) {
+			needImage(t, in.Image)
+			if head := run(t, open(t, engine, in), "git rev-parse HEAD~1", true); strings.TrimSpace(head) != in.BaseCommit {
+				t.Fatalf("%s holds another repository (base commit %s); scripts/images.sh makes it anew", in.Image, head)
+			}
+			if before := outcomes(t, open(t, engine, in), in, ""); !isBug(before, in) {
+				t.Errorf("before any patch: %v", before)
+			}
+			if gold := outcomes(t, open(t, engine, in), in, in.Patch); !isFixed(gold, in) {
+				t.Errorf("with the maintainers' patch: %v", gold)
+			}
+			p := perform(t, open(t, engine, in), in)
+			if p.replies < 4 || p.replies > 8 || p.cost <= 0 {
+				t.Errorf("%d replies for %v dollars", p.replies, p.cost)
+			}
+			if fixed := outcomes(t, open(t, engine, in), in, p.submission); p.submission == "" || !isFixed(fixed, in) {
+				t.Errorf("with the submission: %v\n%s", fixed, p.submission)
+			}
+			played++
+			all.formatErrors += p.formatErrors
+			all.failures += p.failures
+			all.timeouts += p.timeouts
+		})
+	}
+	if t.Failed() || played < len(instances(t)) {
+		return // the counts would only repeat what was said
+	}
+	want := play{formatErrors: 2, failures: 2, timeouts: 1}
+	if diff := cmp.Diff(want, all, cmp.AllowUnexported(play{})); diff != "" {
+		t.Errorf("mishaps over the set (-want +got):\n%s", diff)
+	}
+}
+
+// needImage skips the test where the image was not made, and fails it where
+// containers must be covered.
+func needImage(t *testing.T, name string) {
+	t.Helper()
+	_, err := dockertest.Client(t).ImageInspect(t.Context(), name)
+	switch {
+	case err == nil:
+	case os.Getenv("MINI_REQUIRE_DOCKER") == "1":
+		t.Fatalf("image %s is missing, scripts/images.sh makes it (MINI_REQUIRE_DOCKER=1): %v", name, err)
+	default:
+		t.Skipf("image %s is missing, scripts/images.sh makes it: %v", name, err)
+	}
+}
+
+// open starts a container as the demo's configuration does.
+func open(t *testing.T, engine *docker.Engine, in datasets.Instance) env.Environment {
+	t.Helper()
+	box, err := engine.Start(t.Context(), docker.Config{
+		Image: in.ImageName(), Dir: "/testbed", Timeout: 5 * time.Second,
+		Env: map[string]string{"BASH_ENV": "/root/.bashrc"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return box
+}
+
+var summary = regexp.MustCompile(`(?m)^(PASSED|FAILED|ERROR) (\S+)`)
+
+// outcomes applies a patch, runs the eval script and reads pytest's summary.
+func outcomes(t *testing.T, box env.Environment, in datasets.Instance, patch string) map[string]string {
+	t.Helper()
+	if patch != "" {
+		run(t, box, "git apply - <<'END_OF_PATCH'\n"+patch+"END_OF_PATCH\n", true)
+	}
+	log := run(t, box, in.EvalScript, false)
+	_, log, started := strings.Cut(log, "+ : '>>>>> Start Test Output'\n")
+	log, _, ended := strings.Cut(log, "+ : '>>>>> End Test Output'\n")
+	if !started || !ended {
+		t.Fatalf("the log has no markers:\n%s", log)
+	}
+	by := map[string]string{}
+	for _, m := range summary.FindAllStringSubmatch(log, -1) {
+		by[m[2]] = m[1]
+	}
+	return by
+}
+
+func run(t *testing.T, box env.Environment, text string, must bool) string {
+	t.Helper()
+	res, err := box.Execute(t.Context(), env.Command{Script: text, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.TimedOut || must && res.ExitCode != 0 {
+		t.Fatalf("exit code %d, timed out %t:\n%s", res.ExitCode, res.TimedOut, res.Output)
+	}
+	return string(res.Output)
+}
+
+func isBug(got map[string]string, in datasets.Instance) bool {
+	return every(in.FailToPass, got, "FAILED") && every(in.PassToPass, got, "PASSED")
+}
+
+// isFixed also wants every test of the files to be in one of the lists.
+func isFixed(got map[string]string, in datasets.Instance) bool {
+	return every(in.FailToPass, got, "PASSED") && every(in.PassToPass, got, "PASSED") &&
+		len(got) == len(in.FailToPass)+len(in.PassToPass)
+}
+
+func every(names []string, got map[string]string, want string) bool {
+	for _, name := range names {
+		if got[name] != want {
+			return false
+		}
+	}
+	return true
+}
