@@ -90,6 +90,11 @@ from_mirror() {
   ((EUID == 0)) || die "bootstrapping Debian needs root: run sudo $0"
   install_debootstrap
   from=$(mirror)
+  if [[ -z $from ]]; then # apt names only the sources whose lists it holds
+    say "asking apt-get update for the lists of packages"
+    apt-get update -qq || true
+    from=$(mirror)
+  fi
   [[ -n $from ]] || die "apt on this machine has no source for Debian $release (main): add one, or load debian:$release-slim"
   use_apt_proxy
 
