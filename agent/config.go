@@ -37,7 +37,7 @@ type Config struct {
 	// template over the instance's fields. Failing, it fails the attempt.
 	// It is configured as run.env_startup_command.
 	StartupCommand string `yaml:"-" json:"-"`
-	// Dir and Timeout are the environment's, told to the model by templates.
+	// Timeout bounds each command; zero leaves it to the environment.
 	Timeout time.Duration `yaml:"-" json:"-"`
 }
 
@@ -93,7 +93,10 @@ func (a *Agent) Check(t Task) error {
 	vars := sampleVariables(a.cfg)
 	vars["task"] = t.Text
 	vars["instance"] = orEmpty(t.Instance)
-	return a.templates.check(vars)
+	if err := a.templates.check(vars); err != nil {
+		return err
+	}
+	return a.templates.checkColumns(t.Instance)
 }
 
 func (c Config) validate() error {

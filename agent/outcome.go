@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -29,6 +30,9 @@ func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	tree, err := r.attempt(ctx)
 
 	out := r.outcome(err)
+	if tree != nil && tree.Base == "" {
+		out.Warnings = append(slices.Clone(out.Warnings), "there is no git repository in "+r.info.Dir+"; the patch is empty unless the agent writes one")
+	}
 	r.keepDiff(context.WithoutCancel(ctx), tree, &out)
 	out.End = time.Now()
 	if _, err := s.Recorder.Append(trajectories.TypeOutcome, out); err != nil {
@@ -44,7 +48,7 @@ func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 func (r *run) attempt(ctx context.Context) (tree *worktree.Tree, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &defect{fmt.Sprint(p), string(debug.Stack())}
+			err = &Defect{Text: fmt.Sprint(p), Stack: string(debug.Stack())}
 		}
 	}()
 	if limit := r.cfg.wallTime(); limit > 0 {
@@ -85,10 +89,10 @@ func (r *run) startup(ctx context.Context) error {
 	return nil
 }
 
-// defect is a panic, which is a mistake in mini.
-type defect struct{ text, stack string }
+// Defect is a panic, which is a mistake in mini.
+type Defect struct{ Text, Stack string }
 
-func (d *defect) Error() string { return d.text }
+func (d *Defect) Error() string { return d.Text }
 
 // outcome is how the attempt ended, with its totals.
 func (r *run) outcome(err error) trajectories.Outcome {
@@ -116,8 +120,8 @@ func Failed(start time.Time, err error) trajectories.Outcome {
 		out.Hint = e.Hint
 	} else if e, ok := errors.AsType[*model.Error](err); ok {
 		out.Hint = e.Hint
-	} else if d, ok := errors.AsType[*defect](err); ok {
-		out.Stack = d.stack
+	} else if d, ok := errors.AsType[*Defect](err); ok {
+		out.Stack = d.Stack
 	} else if errors.Is(err, syscall.ENOSPC) {
 		out.Hint = "make room on the disk that holds the run's folder, and start again"
 	}
@@ -184,7 +188,13 @@ func (r *run) keepDiff(ctx context.Context, tree *worktree.Tree, out *trajectori
 	if _, err := r.Recorder.Append(trajectories.TypeDiff, rec); err != nil {
 		out.Warnings = append(out.Warnings, "the working diff could not be recorded: "+err.Error())
 	}
+	lost, isLost := errors.AsType[*env.Error](err)
 	switch {
+	case isLost && out.Class == trajectories.Limit && r.cfg.Autosubmit:
+		// What was to be submitted is gone with the sandbox: no result.
+		out.Class, out.ExitStatus = trajectories.Environment, string(lost.Status)
+		out.Error, out.Hint = err.Error(), lost.Hint
+	case err != nil:
 	case out.Class == trajectories.Limit && r.cfg.Autosubmit:
 		out.Submission, out.Autosubmitted = patch, true
 	case !out.Class.Counts() || out.Class == trajectories.Limit:

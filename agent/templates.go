@@ -43,8 +43,8 @@ func parseTemplates(cfg Config) (templates, error) {
 		*p.into, err = parsePrompt(p.field, p.text, p.vars)
 		errs = append(errs, err)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return t, firstOf(errs)
+	if err := firstOf(errs); err != nil {
+		return t, err
 	}
 	return t, t.check(sampleVariables(cfg))
 }
@@ -69,6 +69,23 @@ func (t templates) check(vars map[string]any) error {
 	return nil
 }
 
+// checkColumns finds a column that a row lacks also where rendering would not
+// come to it. A template that asks with hasKey knows what it does.
+func (t templates) checkColumns(columns map[string]any) error {
+	for _, p := range []prompt{t.system, t.instance, t.observation, t.formatError, t.startup} {
+		text := p.tmpl.Root.String()
+		if strings.Contains(text, "hasKey") {
+			continue
+		}
+		for _, m := range columnRef.FindAllStringSubmatch(text, -1) {
+			if _, ok := columns[m[1]]; !ok {
+				return &FieldError{Field: p.field, Err: fmt.Errorf("the row has no column %s", m[1])}
+			}
+		}
+	}
+	return nil
+}
+
 func parsePrompt(field, text string, known []string) (prompt, error) {
 	// Hermetic: the other functions of sprig read the host's environment, and
 	// a prompt must not be able to show a key.
@@ -80,7 +97,7 @@ func parsePrompt(field, text string, known []string) (prompt, error) {
 		if t.Tree == nil {
 			continue
 		}
-		if err := checkVariables(t.Tree, t.Root, known); err != nil {
+		if err := checkVariables(t.Tree, t.Root, known, t.Name() == field); err != nil {
 			return prompt{}, templateError(field, err)
 		}
 	}
@@ -96,40 +113,59 @@ func (p prompt) render(vars map[string]any) (string, error) {
 }
 
 // checkVariables looks for variables nobody knows, also in branches that a
-// rendering would not reach. Inside range, with and define the dot is
-// something else, and is left to the rendering.
-func checkVariables(t *parse.Tree, n parse.Node, known []string) error {
+// rendering would not reach. Inside range, with and define the dot (atTop says
+// that it is the variables) is something else, and is left to the rendering;
+// $ is the variables everywhere but in a define.
+func checkVariables(t *parse.Tree, n parse.Node, known []string, atTop bool) error {
+	check := func(n parse.Node, atTop bool) error { return checkVariables(t, n, known, atTop) }
+	unknown := func(n parse.Node, name string) error {
+		if slices.Contains(known, name) {
+			return nil
+		}
+		location, _ := t.ErrorContext(n)
+		return fmt.Errorf("template: %s: unknown variable .%s; there are %s", location, name, list(known))
+	}
 	switch n := n.(type) {
 	case *parse.ListNode:
 		if n == nil {
 			return nil
 		}
 		for _, m := range n.Nodes {
-			if err := checkVariables(t, m, known); err != nil {
+			if err := check(m, atTop); err != nil {
 				return err
 			}
 		}
 	case *parse.ActionNode:
-		return checkVariables(t, n.Pipe, known)
+		return check(n.Pipe, atTop)
 	case *parse.PipeNode:
+		if n == nil {
+			return nil
+		}
 		for _, c := range n.Cmds {
 			for _, arg := range c.Args {
-				if err := checkVariables(t, arg, known); err != nil {
+				if err := check(arg, atTop); err != nil {
 					return err
 				}
 			}
 		}
 	case *parse.FieldNode:
-		if t.Root != nil && t.Name == t.ParseName && !slices.Contains(known, n.Ident[0]) {
-			location, _ := t.ErrorContext(n)
-			return fmt.Errorf("template: %s: unknown variable .%s; there are %s", location, n.Ident[0], list(known))
+		if atTop {
+			return unknown(n, n.Ident[0])
 		}
+	case *parse.VariableNode:
+		if t.Name == t.ParseName && n.Ident[0] == "$" && len(n.Ident) > 1 {
+			return unknown(n, n.Ident[1])
+		}
+	case *parse.ChainNode:
+		return check(n.Node, atTop)
+	case *parse.TemplateNode:
+		return check(n.Pipe, atTop)
 	case *parse.IfNode:
-		return firstOf([]error{checkVariables(t, n.Pipe, known), checkVariables(t, n.List, known), checkVariables(t, n.ElseList, known)})
+		return firstOf([]error{check(n.Pipe, atTop), check(n.List, atTop), check(n.ElseList, atTop)})
 	case *parse.RangeNode:
-		return firstOf([]error{checkVariables(t, n.Pipe, known), checkVariables(t, n.ElseList, known)})
+		return firstOf([]error{check(n.Pipe, atTop), check(n.List, false), check(n.ElseList, atTop)})
 	case *parse.WithNode:
-		return firstOf([]error{checkVariables(t, n.Pipe, known), checkVariables(t, n.ElseList, known)})
+		return firstOf([]error{check(n.Pipe, atTop), check(n.List, false), check(n.ElseList, atTop)})
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ func TestNewFindsMistakes(t *testing.T) {
 			"unknown variable where rendering would not come",
 			func(c *Config) { c.ObservationTemplate = "{{if eq .returncode 77}}{{.nope}}{{end}}" }, "observation_template", 1, ".nope",
 		},
+		{"by the dollar, within range", func(c *Config) { c.SystemTemplate = "{{range .instance}}{{$.nope}}{{end}}" }, "system_template", 1, ".nope"},
 		{"a variable of another template", func(c *Config) { c.SystemTemplate = "{{.returncode}}" }, "system_template", 1, ".returncode"},
 		{"wrong use", func(c *Config) { c.ObservationTemplate = "{{.output.text}}" }, "observation_template", 1, "text"},
 		{"bad regex", func(c *Config) { c.ActionRegex = "(" }, "action_regex", 0, "missing closing"},
@@ -63,6 +64,10 @@ func TestCheckFindsColumnsThatARowLacks(t *testing.T) {
 	}
 	if err := a.Check(Task{Text: "t", Instance: map[string]any{"repo": "a/b"}}); err != nil {
 		t.Errorf("row with the column: %v", err)
+	}
+	cfg.InstanceTemplate = "{{.task}}{{if gt .n_model_calls 5}}{{.instance.repo}}{{end}}"
+	if a, err = New(cfg); err != nil {
+		t.Fatal(err)
 	}
 	err = a.Check(Task{Text: "t", Instance: map[string]any{"rope": "a/b"}})
 	if err == nil || !strings.Contains(err.Error(), "repo") {

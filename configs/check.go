@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,9 +20,6 @@ func (l Layer) check() error {
 }
 
 func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) error {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		return nil
@@ -30,10 +28,24 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) error {
 	case isTemplate(path) && n.Kind == yaml.MappingNode:
 		return nil // {file: PATH}, see readPrompts
 	}
-	if err := n.Decode(reflect.New(t).Interface()); err != nil {
+	value := reflect.New(t)
+	if err := n.Decode(value.Interface()); err != nil {
+		if t.Kind() == reflect.Map && n.Kind == yaml.MappingNode || t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode {
+			return l.errorf(n, "%s: %s", path, yamlReason(err))
+		}
 		return l.errorf(n, "%s: %s is needed, %s is not", path, kindName(t), describe(n))
 	}
+	if f, ok := value.Interface().(*float64); ok && (math.IsNaN(*f) || math.IsInf(*f, 0)) {
+		return l.errorf(n, "%s: a number is needed, %s is not", path, describe(n))
+	}
 	return nil
+}
+
+// yamlReason is the first thing that yaml found, on one line.
+func yamlReason(err error) string {
+	text := strings.TrimPrefix(err.Error(), "yaml: unmarshal errors:\n")
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return first
 }
 
 func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) error {

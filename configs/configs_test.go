@@ -134,6 +134,11 @@ func TestMistakesNameThePlace(t *testing.T) {
 		{"size", "environment:\n  memory: lots\n", `:2: environment.memory: "lots" is not a size`},
 		{"workers", "run:\n  workers: 0\n", ":2: run.workers: 0 is less than 1"},
 		{"a key", "model:\n  model_kwargs:\n    api_key: sk-123\n", ":3: model.model_kwargs.api_key: keys are never part"},
+		{"alias within itself", "agent: &a\n  system_template: *a\n", "stands within what it names"},
+		{"a key, deep down", "model:\n  model_kwargs: {extra: {Authorization: Bearer sk-123}}\n", "model.model_kwargs.extra.Authorization: keys are never part"},
+		{"a password in a URL", "model:\n  base_url: https://u:sk-123@h/v1\n", "model.base_url: not a plain URL"},
+		{"not a number", "agent:\n  cost_limit: .inf\n", `:2: agent.cost_limit: a number is needed, ".inf" is not`},
+		{"twice in a mapping", "environment:\n  env: {A: 1, A: 2}\n", ":2: environment.env: "},
 		{"prompt file", "agent:\n  system_template: {file: nope.txt}\n", ":2: agent.system_template: open "},
 	}
 	for _, tt := range tests {

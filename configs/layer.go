@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -51,7 +52,7 @@ func Shipped(name string) (Layer, error) {
 // shipped configuration.
 func Read(arg string) (Layer, error) {
 	if key, value, ok := strings.Cut(arg, "="); ok {
-		return Setting("-c "+arg, key, value)
+		return Setting("-c "+shownSetting(key, value), key, value)
 	}
 	layer, err := ReadFile(arg)
 	if errors.Is(err, os.ErrNotExist) {
@@ -66,6 +67,14 @@ func Read(arg string) (Layer, error) {
 		return Layer{}, &mistake{fmt.Sprintf("-c %s: no such file; it takes a YAML file or key.sub=value", arg)}
 	}
 	return layer, err
+}
+
+// shownSetting is a setting as messages may show it.
+func shownSetting(key, value string) string {
+	if len(value) > 60 || strings.ContainsAny(value, "{[") || looksSecret(key[strings.LastIndexByte(key, '.')+1:]) {
+		return key
+	}
+	return key + "=" + value
 }
 
 // maxFile bounds a configuration file, and a prompt file it names.
@@ -127,11 +136,40 @@ func parse(name string, data []byte, dir string) (Layer, error) {
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
 		return Layer{}, &mistake{fmt.Sprintf("%s: a second document begins after the first; only one is read", name)}
 	}
-	root := doc.Content[0]
+	root, err := unalias(doc.Content[0], nil, new(int))
+	if err != nil {
+		return Layer{}, &mistake{fmt.Sprintf("%s:%d: %v", name, doc.Content[0].Line, err)}
+	}
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
 		return Layer{Name: name}, nil
 	}
 	return finish(Layer{Name: name, root: root, line: true}, dir)
+}
+
+// maxNodes bounds what aliases can make of a file.
+const maxNodes = 100_000
+
+// unalias puts a copy of what they stand for in the place of aliases, so that
+// nothing else need know of them. above are the nodes around n.
+func unalias(n *yaml.Node, above []*yaml.Node, count *int) (*yaml.Node, error) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if *count++; *count > maxNodes {
+		return nil, errors.New("too large once its aliases are followed")
+	}
+	if slices.Contains(above, n) {
+		return nil, fmt.Errorf("the alias of &%s stands within what it names", n.Anchor)
+	}
+	clone := *n
+	clone.Content = make([]*yaml.Node, len(n.Content))
+	for i, c := range n.Content {
+		var err error
+		if clone.Content[i], err = unalias(c, append(above, n), count); err != nil {
+			return nil, err
+		}
+	}
+	return &clone, nil
 }
 
 // finish checks a layer against the schema and puts the texts of prompt files

@@ -50,18 +50,18 @@ func Merge(layers ...Layer) (*Resolved, error) {
 func (r *Resolved) merge(into, from *yaml.Node, l Layer, path string) {
 	for i := 0; i < len(from.Content); i += 2 {
 		key, value := from.Content[i], from.Content[i+1]
-		if value.Kind == yaml.AliasNode {
-			value = value.Alias
-		}
 		full := path + key.Value
 		if value.Kind == yaml.ScalarNode && value.Tag == "!!null" {
 			continue
 		}
 		old := child(into, key.Value)
 		if value.Kind == yaml.MappingNode {
-			if old == nil || old.Kind != yaml.MappingNode {
+			switch {
+			case old == nil:
 				old = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 				into.Content = append(into.Content, key, old)
+			case old.Kind != yaml.MappingNode:
+				*old = yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 			}
 			r.merge(old, value, l, full+".")
 			continue

@@ -35,10 +35,15 @@ func (c Config) YAML() ([]byte, error) {
 // looksSecret goes by the name of a setting or variable.
 func looksSecret(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, "-", "_"))
-	for _, end := range []string{"key", "token", "secret", "password", "passwd", "credentials", "authorization"} {
+	for _, end := range []string{"key", "token", "auth", "credentials"} {
 		if name == end || strings.HasSuffix(name, "_"+end) {
 			return true
 		}
 	}
-	return strings.Contains(name, "api_key") || strings.Contains(name, "apikey")
+	for _, part := range []string{"api_key", "apikey", "password", "passwd", "secret", "authorization", "access_token"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
 }

@@ -2,7 +2,7 @@ package configs
 
 import (
 	"fmt"
-	"math"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -36,8 +36,8 @@ func (r *Resolved) validate() error {
 	if r.Run.MaxStarts < 0 {
 		return r.errorf("run.max_starts", "%d is negative; 0 means twice the cores", r.Run.MaxStarts)
 	}
-	if n := r.Agent.CostLimit; math.IsNaN(n) {
-		return r.errorf("agent.cost_limit", "not a number")
+	if n := r.Agent.WallTimeLimit; n > maxSeconds {
+		return r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n)
 	}
 	r.Agent.StartupCommand = r.Run.StartupCommand
 	r.Agent.Timeout = seconds(r.Environment.Timeout)
@@ -49,16 +49,40 @@ func (r *Resolved) validateModel() error {
 	if !slices.Contains(ModelClasses, m.Class) {
 		return r.errorf("model.model_class", "%q is not one of %s", m.Class, strings.Join(ModelClasses, ", "))
 	}
-	for key := range m.Kwargs {
-		if looksSecret(key) {
-			return r.errorf("model.model_kwargs."+key,
-				"keys are never part of the configuration, which is written to files; put it into an environment variable and name that in model.api_key_env")
-		}
+	if key := secretIn(m.Kwargs, "model.model_kwargs"); key != "" {
+		return r.errorf(key,
+			"keys are never part of the configuration, which is written to files; put it into an environment variable and name that in model.api_key_env")
+	}
+	if u, err := url.Parse(m.BaseURL); err != nil || u.User != nil || u.RawQuery != "" {
+		return r.errorf("model.base_url", "not a plain URL; user names, passwords and queries have no place in it, since the configuration is written to files")
 	}
 	if m.Price.Input < 0 || m.Price.Cached < 0 || m.Price.Output < 0 {
 		return r.errorf("model.price", "negative")
 	}
 	return r.positive("model.timeout", m.Timeout)
+}
+
+// secretIn is the dotted key of something secret in nested settings.
+func secretIn(v any, path string) string {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			full := path + "." + key
+			if looksSecret(key) {
+				return full
+			}
+			if found := secretIn(value, full); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for _, value := range v {
+			if found := secretIn(value, path); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
 }
 
 func (r *Resolved) validateEnvironment() error {

@@ -1,6 +1,9 @@
 package datasets
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Fields are the columns of the row as templates see them: every column by its
 // own name, the lists of tests as lists whichever way they were written.
@@ -8,7 +11,9 @@ func (in Instance) Fields() map[string]any {
 	fields := map[string]any{}
 	for name, raw := range in.Row {
 		var v any
-		if json.Unmarshal(raw, &v) == nil {
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber() // a number is shown as it was written
+		if dec.Decode(&v) == nil {
 			fields[name] = v
 		}
 	}

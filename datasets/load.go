@@ -135,12 +135,30 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-func (c *collector) readList(ctx context.Context, r *bufio.Reader) error {
-	dec := json.NewDecoder(r)
+// meter fails a read when too much has come since it was last set back.
+type meter struct {
+	r io.Reader
+	n int
+}
+
+// Read implements io.Reader.
+func (m *meter) Read(p []byte) (int, error) {
+	if m.n > maxRow {
+		return 0, fmt.Errorf("longer than %d MB", maxRow>>20)
+	}
+	n, err := m.r.Read(p)
+	m.n += n
+	return n, err
+}
+
+func (c *collector) readList(ctx context.Context, r io.Reader) error {
+	metered := &meter{r: r}
+	dec := json.NewDecoder(metered)
 	if _, err := dec.Token(); err != nil { // the opening bracket
 		return c.failed(err)
 	}
 	for row := 1; dec.More(); row++ {
+		metered.n = 0
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
 			return c.failed(fmt.Errorf("row %d: %w", row, explain(err)))
@@ -154,6 +172,9 @@ func (c *collector) readList(ctx context.Context, r *bufio.Reader) error {
 	}
 	if _, err := dec.Token(); err != nil {
 		return c.failed(fmt.Errorf("after row %d: the list does not end: %w", len(c.instances), err))
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return c.failed(fmt.Errorf("after row %d: something follows the end of the list", len(c.instances)))
 	}
 	return nil
 }

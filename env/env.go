@@ -65,6 +65,8 @@ type Command struct {
 	Dir string
 	// Env is added to the environment's variables and wins over them.
 	Env map[string]string
+	// Interpreter replaces the environment's for this command; empty keeps it.
+	Interpreter []string
 	// Timeout bounds the command. Zero means the environment's default.
 	Timeout time.Duration
 	// OutputLimit is how many bytes of output are kept (head and tail);

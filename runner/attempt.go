@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/minibench/mini/agent"
@@ -19,7 +20,7 @@ const closeTimeout = time.Minute
 // and the outcome; the error says that the run's folder cannot be written.
 func (b *Batch) attempt(ctx context.Context, in datasets.Instance, n int) (int, trajectories.Outcome, error) {
 	header := b.Header
-	header.InstanceID, header.Attempt = in.ID, n
+	header.InstanceID, header.Attempt, header.ModelName = in.ID, n, b.ModelName
 	path, err := b.Folder.newAttempt(in.ID, n)
 	if err != nil {
 		return n, trajectories.Outcome{}, err
@@ -29,8 +30,19 @@ func (b *Batch) attempt(ctx context.Context, in datasets.Instance, n int) (int, 
 		return n, trajectories.Outcome{}, err
 	}
 	b.Log.Emit(Event{Type: AttemptStarted, Instance: in.ID, Attempt: n})
-	out := b.work(ctx, in, n, journal)
+	out := b.guarded(ctx, in, n, journal)
 	return n, out, journal.Close()
+}
+
+// guarded keeps a panic, which is a mistake in mini, to the attempt it is in.
+func (b *Batch) guarded(ctx context.Context, in datasets.Instance, n int, journal *trajectories.Journal) (out trajectories.Outcome) {
+	start := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			out = ended(journal, start, &agent.Defect{Text: fmt.Sprint(p), Stack: string(debug.Stack())})
+		}
+	}()
+	return b.work(ctx, in, n, journal)
 }
 
 // work gets a model and a sandbox and lets the agent at it.

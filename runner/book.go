@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -30,6 +31,7 @@ type book struct {
 type entry struct {
 	last     int // the highest attempt
 	selected int // the attempt whose outcome counts; 0 before there is one
+	model    string
 	outcome  trajectories.Outcome
 }
 
@@ -76,10 +78,23 @@ func (b *book) recall(id string, n int) error {
 	if e.selected == selected {
 		return nil
 	}
+	e.model = modelOf(b.folder.journal(id, n))
 	if _, err := os.Stat(b.folder.traj(id)); errors.Is(err, os.ErrNotExist) {
 		return b.writeTraj(id, n) // killed between the two files
 	}
 	return nil
+}
+
+// modelOf is the model that an attempt was made with, by its journal's header.
+func modelOf(journal string) string {
+	for rec, err := range trajectories.Read(journal) {
+		var h trajectories.Header
+		if err != nil || rec.Type != trajectories.TypeHeader || json.Unmarshal(rec.Data, &h) != nil {
+			return ""
+		}
+		return h.ModelName
+	}
+	return ""
 }
 
 func (b *book) entry(id string) *entry {
@@ -123,6 +138,9 @@ func (b *book) enter(id string, n int, out trajectories.Outcome) error {
 	e := b.entry(id)
 	e.take(n, out)
 	selected := e.selected == n
+	if selected {
+		e.model = b.modelName
+	}
 	b.cost += out.Cost
 	due := time.Since(b.written) >= flushInterval
 	b.mu.Unlock()

@@ -40,6 +40,9 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s: %s is working in this folder; wait for it, or give another one with -o", e.Dir, who)
 }
 
+// ErrNotRun says that a folder belongs to something else.
+var ErrNotRun = errors.New("is not empty and not the folder of a run")
+
 // The files of a run, within its folder.
 const (
 	lockFile    = ".lock"
@@ -98,7 +101,7 @@ func mayBeRun(dir string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is not empty and not the folder of a run; give a new one with -o", dir)
+	return fmt.Errorf("%s %w; give a new one with -o", dir, ErrNotRun)
 }
 
 // Dir is the folder's path.

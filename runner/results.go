@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -55,7 +56,7 @@ func (b *book) flush() error {
 		results.Instances[id] = e.result()
 		if e.outcome.Class.Counts() {
 			preds[id] = trajectories.Prediction{
-				Model: b.modelName, InstanceID: id, Patch: asText(e.outcome.Submission),
+				Model: cmp.Or(e.model, b.modelName), InstanceID: id, Patch: asText(e.outcome.Submission),
 			}
 		}
 	}

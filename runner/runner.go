@@ -8,7 +8,7 @@
 //
 //	folder, err := runner.Open(dir)
 //	defer folder.Close()
-//	b := runner.Batch{Folder: folder, Agent: a, Sandboxes: s, Models: m, Workers: 8, MaxTries: 3}
+//	b := runner.Batch{Folder: folder, Agent: a, Sandboxes: s, Models: m, Workers: 8, MaxTries: 3, Log: runner.NewLog(folder, nil)}
 //	summary, err := b.Run(ctx, instances)
 package runner
 

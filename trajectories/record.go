@@ -52,6 +52,7 @@ type Header struct {
 	// not part of it.
 	Image            string          `json:"image,omitempty"`
 	ModelClass       string          `json:"model_class,omitempty"`
+	ModelName        string          `json:"model_name,omitempty"`
 	EnvironmentClass string          `json:"environment_class,omitempty"`
 	Config           json.RawMessage `json:"config,omitempty"`
 }

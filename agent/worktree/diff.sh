@@ -12,7 +12,6 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'cat "$tmp/err"' ERR
 exec 2>"$tmp/err"
 
-g() { git -c safe.directory='*' -c core.quotePath=true "$@"; }
 top=$(g rev-parse --show-toplevel)
 dir=$(g rev-parse --absolute-git-dir)
 common=$(cd "$(g rev-parse --git-common-dir)" && pwd)
@@ -27,7 +26,7 @@ for info in "$common/info" "$dir/info"; do
 		[ ! -f "$info/$file" ] || cp "$info/$file" "$shadow/info/$file"
 	done
 done
-printf '%s' "$attributes" >>"$shadow/info/attributes"
+printf '\n%s' "$attributes" >>"$shadow/info/attributes"
 export GIT_DIR=$shadow GIT_WORK_TREE=$top
 cd "$top"
 

@@ -33,6 +33,9 @@ type Tree struct {
 // marker lifts the sandbox's output limit, so that a patch arrives whole.
 const marker = "MINI_WORKTREE_PATCH"
 
+//go:embed git.sh
+var gitScript string
+
 //go:embed base.sh
 var baseScript string
 
@@ -42,16 +45,13 @@ var diffScript string
 // Open finds the repository around the sandbox's working directory. A
 // directory outside any repository is not an error.
 func Open(ctx context.Context, box env.Environment) (*Tree, error) {
-	res, err := run(ctx, box, baseScript)
+	t := &Tree{box: box}
+	res, err := t.run(ctx, baseScript)
 	if err != nil {
 		return nil, fmt.Errorf("find repository: %w", err)
 	}
-	t := &Tree{box: box}
-	if res.ExitCode == 0 {
-		t.Base = strings.TrimSpace(string(res.Output))
-	}
-	if !isHash(t.Base) {
-		t.Base = ""
+	if hash := strings.TrimSpace(string(res.Output)); res.ExitCode == 0 && isHash(hash) {
+		t.Base = hash
 	}
 	return t, nil
 }
@@ -93,7 +93,7 @@ func (t *Tree) Portable(ctx context.Context, patch []byte) ([]byte, error) {
 }
 
 // maxPortable leaves room for quoting below the longest script.
-const maxPortable = env.MaxScript / 4
+const maxPortable = env.MaxScript - 1<<20
 
 func (t *Tree) patch(ctx context.Context, how string, attrs, patch []byte) ([]byte, error) {
 	var s strings.Builder
@@ -101,7 +101,7 @@ func (t *Tree) patch(ctx context.Context, how string, attrs, patch []byte) ([]by
 	fmt.Fprintf(&s, "attributes=%s\n", quote(attrs))
 	fmt.Fprintf(&s, "patch=%s\n", quote(patch))
 	s.WriteString(diffScript)
-	res, err := run(ctx, t.box, s.String())
+	res, err := t.run(ctx, s.String())
 	if err != nil {
 		return nil, fmt.Errorf("take diff: %w", err)
 	}
@@ -119,11 +119,20 @@ func (t *Tree) patch(ctx context.Context, how string, attrs, patch []byte) ([]by
 
 const timeout = 100 * time.Second
 
-func run(ctx context.Context, box env.Environment, script string) (env.Result, error) {
-	return box.Execute(ctx, env.Command{
-		Script:  script,
+func (t *Tree) run(ctx context.Context, script string) (env.Result, error) {
+	// In a container every repository is the sandbox's own, whoever owns its
+	// files. Elsewhere git's refusal to touch a stranger's stands.
+	safe := "false"
+	if t.box.Info().Image != "" {
+		safe = "true"
+	}
+	return t.box.Execute(ctx, env.Command{
+		Script:  "contained=" + safe + "\n" + gitScript + script,
 		Timeout: timeout,
 		Markers: []string{marker},
+		// Whatever the agent's commands are run with: the scripts are for bash,
+		// and a login shell would print what its profile prints.
+		Interpreter: []string{"bash", "-c"},
 		// A profile that prints would come before the marker; a locale would
 		// make bash read our bytes as characters.
 		Env: map[string]string{"BASH_ENV": "", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},

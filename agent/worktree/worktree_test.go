@@ -115,6 +115,39 @@ func TestDiffReproducesTheTree(t *testing.T) {
 	}
 }
 
+// The agent's interpreter has no say in how diffs are taken, nor have programs
+// that a repository's settings name.
+func TestWhateverTheInterpreter(t *testing.T) {
+	for name, shell := range map[string][]string{"sh": {"sh", "-c"}, "chatty": {"bash", "-c", "echo hello; exec bash -c \"$0\""}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			sh(t, dir, seed+`
+git config core.fsmonitor "touch $PWD/pwned; false"`)
+			box, err := local.New(t.Context(), local.Config{Dir: dir, Interpreter: shell})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+					t.Error(err)
+				}
+			})
+			tree, err := worktree.Open(t.Context(), box)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sh(t, dir, "echo x >> a.txt")
+			patch, err := tree.Diff(t.Context())
+			if err != nil || !bytes.Contains(patch, []byte("+x")) {
+				t.Errorf("%v, patch %q", err, patch)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
+				t.Error("a program of the repository's settings was run")
+			}
+		})
+	}
+}
+
 func TestNestedRepositoriesAreLeftOut(t *testing.T) {
 	dir := t.TempDir()
 	sh(t, dir, seed)

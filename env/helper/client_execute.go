@@ -109,6 +109,7 @@ func (c *Client) settings(cmd env.Command) Run {
 	return Run{
 		Dir:           cmd.Dir,
 		Env:           cmd.Env,
+		Interpreter:   cmd.Interpreter,
 		TimeoutMillis: max(timeout.Milliseconds(), 1),
 		OutputLimit:   min(max(limit, env.MinOutputLimit), env.SubmissionLimit),
 		Markers:       cmd.Markers,

@@ -166,6 +166,7 @@ type Hello struct {
 type Run struct {
 	Dir           string            `json:"dir,omitempty"`
 	Env           map[string]string `json:"env,omitempty"`
+	Interpreter   []string          `json:"interpreter,omitempty"` // instead of Setup's
 	TimeoutMillis int64             `json:"timeout_ms"`
 	OutputLimit   int               `json:"output_limit"`
 	Markers       []string          `json:"markers,omitempty"`

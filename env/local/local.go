@@ -152,8 +152,12 @@ func (l *Local) begin(cancel context.CancelCauseFunc) bool {
 }
 
 func (l *Local) command(c env.Command) process.Command {
+	shell := l.config.Interpreter
+	if len(c.Interpreter) > 0 {
+		shell = c.Interpreter
+	}
 	p := process.Command{
-		Shell:       l.config.Interpreter,
+		Shell:       shell,
 		Script:      c.Script,
 		Dir:         l.config.Dir,
 		Env:         process.Merge(l.environ, c.Env),

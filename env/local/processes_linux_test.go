@@ -102,11 +102,11 @@ func TestSideBySide(t *testing.T) {
 					t.Error("the command's process survived")
 				}
 			}
-			run(t, box, "F="+dir+"/left; export F; "+script+"; until test -s $F; do sleep 0.01; done")
+			run(t, box, "F="+dir+"/left-"+name+"; export F; "+script+"; until test -s $F; do sleep 0.01; done")
 			if err := box.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if alive(t, dir+"/left") {
+			if alive(t, dir+"/left-"+name) {
 				t.Error("what was left running survived the close")
 			}
 			for left := range traces {

@@ -216,8 +216,12 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 	if settings.TimeoutMillis < 0 || settings.TimeoutMillis > (365*24*time.Hour).Milliseconds() || settings.OutputLimit < 0 || settings.OutputLimit > env.SubmissionLimit {
 		return fmt.Errorf("%w: timeout of %d ms, limit of %d bytes", helper.ErrFrame, settings.TimeoutMillis, settings.OutputLimit)
 	}
+	shell := s.setup.Interpreter
+	if len(settings.Interpreter) > 0 {
+		shell = settings.Interpreter
+	}
 	c := process.Command{
-		Shell:       s.setup.Interpreter,
+		Shell:       shell,
 		Script:      script,
 		Dir:         s.setup.Dir,
 		Env:         process.Merge(s.environ, settings.Env),

@@ -40,13 +40,17 @@ type Streams struct {
 	Out, Err io.Writer
 	// Terminal says that In and Err are one, so that questions can be asked.
 	Terminal bool
+	// OutTerminal says that Out is one, and must not be sent what could
+	// steer it.
+	OutTerminal bool
 }
 
 // System is the streams of the process.
 func System() Streams {
 	return Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Terminal: term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())),
+		Terminal:    term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())),
+		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 	}
 }
 
@@ -101,8 +105,8 @@ func usagef(format string, args ...any) error {
 // exit says what went wrong, and what to do, and picks the exit code.
 func exit(w io.Writer, err error) int {
 	code := exitCode(err)
-	if err == nil || errors.Is(err, errIncomplete) {
-		return code
+	if err == nil || err.Error() == errIncomplete.Error() {
+		return code // the summary has said it
 	}
 	text := "mini: " + lines(err.Error())
 	if hint := hintOf(err); hint != "" {
@@ -121,7 +125,7 @@ func exitCode(err error) int {
 		return exitIncomplete
 	case errors.Is(err, agent.ErrInterrupted):
 		return exitInterrupted
-	case usage, errors.Is(err, configs.ErrConfig), errors.Is(err, datasets.ErrData):
+	case usage, errors.Is(err, configs.ErrConfig), errors.Is(err, datasets.ErrData), errors.Is(err, runner.ErrNotRun):
 		return exitUsage
 	}
 	return exitFailed

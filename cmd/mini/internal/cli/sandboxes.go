@@ -18,6 +18,7 @@ import (
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/helper/binaries"
 	"github.com/minibench/mini/env/local"
 	"github.com/minibench/mini/runner"
 )
@@ -127,6 +128,12 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 	})
 	if err != nil {
 		return err
+	}
+	if e.HelperDir == "" {
+		// Each image would find this out by itself; better once, and now.
+		if _, _, err := binaries.For("amd64"); err != nil {
+			return errors.Join(&usageError{err}, engine.Close())
+		}
 	}
 	for _, text := range engine.Warnings() {
 		_, _ = fmt.Fprintln(w, "mini: warning:", text) // only for people

@@ -18,8 +18,14 @@ import (
 func interruptible(ctx context.Context, kill context.CancelCauseFunc, w io.Writer) (context.Context, func()) {
 	soft, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
-	signal.Ignore(syscall.SIGPIPE)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // as nohup wants it
+			signal.Notify(signals, s)
+		}
+	}
+	// Caught, not ignored: what is ignored stays so in the commands that the
+	// local environment starts.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	done := make(chan struct{})
 	finished := make(chan struct{})
 	go func() {

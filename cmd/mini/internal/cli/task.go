@@ -39,6 +39,9 @@ func (o *taskOptions) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` of the trajectory (.traj.json), or a folder for it")
 }
 
+// maxTask bounds a task that is read from stdin, in bytes.
+const maxTask = 10 << 20
+
 // taskID names the one instance there is.
 const taskID = "task"
 
@@ -49,9 +52,12 @@ func runTask(ctx, kill context.Context, s Streams, o *taskOptions) error {
 		return err
 	}
 	if o.task == "-" {
-		text, err := io.ReadAll(io.LimitReader(s.In, env.MaxScript))
+		text, err := io.ReadAll(io.LimitReader(s.In, maxTask+1))
 		if err != nil {
 			return fmt.Errorf("read task: %w", err)
+		}
+		if len(text) > maxTask {
+			return usagef("the task on stdin is longer than %d MB", maxTask>>20)
 		}
 		o.task = string(text)
 	}
@@ -123,14 +129,23 @@ func (o *taskOptions) work(
 	if err != nil {
 		return trajectories.Outcome{}, err
 	}
+	start := time.Now()
+	failed := func(err error) (trajectories.Outcome, error) {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		out := agent.Failed(start, err)
+		_, err = journal.Append(trajectories.TypeOutcome, out)
+		return out, err
+	}
 	out, err := func() (trajectories.Outcome, error) {
 		m, err := models.For(in)
 		if err != nil {
-			return trajectories.Outcome{}, err
+			return failed(err)
 		}
 		box, err := boxes.Start(ctx, in)
 		if err != nil {
-			return trajectories.Outcome{}, err
+			return failed(err)
 		}
 		watch := &watcher{Recorder: journal, w: s.Err}
 		session := agent.Session{
@@ -145,11 +160,7 @@ func (o *taskOptions) work(
 		defer cancel()
 		return out, box.Close(end)
 	}()
-	err = errors.Join(err, journal.Close())
-	if out.Class == "" {
-		return out, err
-	}
-	return out, errors.Join(err, trajectories.Derive(files.journal, files.traj))
+	return out, errors.Join(err, journal.Close(), trajectories.Derive(files.journal, files.traj))
 }
 
 // conclude says how it ended and where the files are.
@@ -165,7 +176,11 @@ func conclude(s Streams, out trajectories.Outcome, files taskFiles, failed error
 	}
 	_, err := fmt.Fprintf(s.Err, "mini: %s\ntrajectory: %s\n", lines(text), files.traj)
 	if len(out.Submission) > 0 && !out.Autosubmitted {
-		_, werr := s.Out.Write(out.Submission)
+		text := string(out.Submission)
+		if s.OutTerminal {
+			text = lines(text)
+		}
+		_, werr := io.WriteString(s.Out, text)
 		err = errors.Join(err, werr)
 	}
 	switch {
