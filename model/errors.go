@@ -16,7 +16,8 @@ const (
 	BadRequest            Status = "BadRequest"
 	ContextWindowExceeded Status = "ContextWindowExceeded"
 	ContentRefused        Status = "ContentRefused"
-	// ScriptExhausted is the scripted model's: it has no reply left.
+	// ScriptExhausted is the scripted model's: it has no reply left. Nothing
+	// scores 0 because a script is too short.
 	ScriptExhausted Status = "ScriptExhausted"
 )
 

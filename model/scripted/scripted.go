@@ -28,11 +28,6 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Exhausted is the status of the error after the last reply. It belongs to the
-// provider's class: the attempt has no result, and nothing scores 0 because a
-// script is too short.
-const Exhausted model.Status = "ScriptExhausted"
-
 // maxFile bounds a script, in bytes.
 const maxFile = 512 << 20
 
@@ -96,7 +91,7 @@ func (m *scripted) Query(ctx context.Context, _ []model.Message) (model.Reply, e
 	r, ok := m.take()
 	if !ok {
 		return model.Reply{}, &model.Error{
-			Status: Exhausted,
+			Status: model.ScriptExhausted,
 			Hint:   "add replies to the script, or let one of them submit",
 			Err:    fmt.Errorf("%s: %w (it has %d)", m.name, errNoMore, len(m.replies)),
 		}

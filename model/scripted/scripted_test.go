@@ -28,7 +28,7 @@ func play(t *testing.T, s *scripted.Script, id string) []model.Reply {
 	var all []model.Reply
 	for {
 		r, err := m.Query(t.Context(), nil)
-		if e, ok := errors.AsType[*model.Error](err); ok && e.Status == scripted.Exhausted {
+		if e, ok := errors.AsType[*model.Error](err); ok && e.Status == model.ScriptExhausted {
 			if e.Retryable || e.Hint == "" {
 				t.Errorf("the end of the script: retryable %v, hint %q", e.Retryable, e.Hint)
 			}
