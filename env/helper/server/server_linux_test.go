@@ -262,7 +262,7 @@ func TestSubmissionIsWhole(t *testing.T) {
 func TestCancel(t *testing.T) {
 	b := start(t)
 	b.setup(helper.Setup{})
-	id := b.begin(helper.Run{}, "echo begun; sleep 300 & sleep 300")
+	id := b.begin(helper.Run{}, "sleep 300 & sleep 300 & echo begun; wait") // three processes by then
 	if f := b.next(); string(f.Body) != "begun\n" {
 		t.Fatalf("first frame %q: %q", f.Kind, f.Body)
 	}
