@@ -18,10 +18,9 @@ import (
 func interruptible(ctx context.Context, kill context.CancelCauseFunc, w io.Writer) (context.Context, func()) {
 	soft, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) { // as nohup wants it
-			signal.Notify(signals, s)
-		}
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup's wish; a script's background jobs ignore SIGINT without one
+		signal.Notify(signals, syscall.SIGHUP)
 	}
 	// Caught, not ignored: what is ignored stays so in the commands that the
 	// local environment starts.
