@@ -93,10 +93,11 @@ func (a *Agent) Check(t Task) error {
 	vars := sampleVariables(a.cfg)
 	vars["task"] = t.Text
 	vars["instance"] = orEmpty(t.Instance)
-	if err := a.templates.check(vars); err != nil {
+	// First, since rendering would say less clearly what is missing.
+	if err := a.templates.checkColumns(t.Instance); err != nil {
 		return err
 	}
-	return a.templates.checkColumns(t.Instance)
+	return a.templates.check(vars)
 }
 
 func (c Config) validate() error {

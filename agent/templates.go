@@ -79,7 +79,7 @@ func (t templates) checkColumns(columns map[string]any) error {
 		}
 		for _, m := range columnRef.FindAllStringSubmatch(text, -1) {
 			if _, ok := columns[m[1]]; !ok {
-				return &FieldError{Field: p.field, Err: fmt.Errorf("the row has no column %s", m[1])}
+				return &FieldError{Field: p.field, Err: fmt.Errorf("the row has no column %s; a template may ask first: {{if hasKey .instance %q}}", m[1], m[1])}
 			}
 		}
 	}

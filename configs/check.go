@@ -4,22 +4,23 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 )
 
 // check holds a layer against the shape of Config: every key must exist and
-// every value be of its kind.
+// every value be of its kind. It finds every mistake there is, and takes what
+// is wrong out of the layer, so that the rest can be looked at further.
 func (l Layer) check() error {
 	if l.root == nil {
 		return nil
 	}
-	return l.checkNode(l.root, reflect.TypeFor[Config](), "")
+	return joined(l.checkNode(l.root, reflect.TypeFor[Config](), ""))
 }
 
-func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) error {
+func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
+	one := func(format string, args ...any) []error { return []error{l.errorf(n, format, args...)} }
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		return nil
@@ -31,12 +32,18 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) error {
 	value := reflect.New(t)
 	if err := n.Decode(value.Interface()); err != nil {
 		if t.Kind() == reflect.Map && n.Kind == yaml.MappingNode || t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode {
-			return l.errorf(n, "%s: %s", path, yamlReason(err))
+			return one("%s: %s", path, yamlReason(err))
 		}
-		return l.errorf(n, "%s: %s is needed, %s is not", path, kindName(t), describe(n))
+		return one("%s: %s is needed, %s is not", path, kindName(t), describe(n))
 	}
 	if f, ok := value.Interface().(*float64); ok && (math.IsNaN(*f) || math.IsInf(*f, 0)) {
-		return l.errorf(n, "%s: a number is needed, %s is not", path, describe(n))
+		return one("%s: a number is needed, %s is not", path, describe(n))
+	}
+	if value.Elem().CanInt() && n.Tag == "!!float" {
+		var f float64 // yaml cuts a fraction off without a word
+		if err := n.Decode(&f); err != nil || f != math.Trunc(f) {
+			return one("%s: %s is needed, %s is not", path, kindName(t), describe(n))
+		}
 	}
 	return nil
 }
@@ -48,40 +55,46 @@ func yamlReason(err error) string {
 	return first
 }
 
-func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) error {
+func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) []error {
 	if n.Kind != yaml.MappingNode {
-		return l.errorf(n, "%s: keys and values are needed, %s is not", orTop(path), describe(n))
+		return []error{l.errorf(n, "%s: keys and values are needed, %s is not", orTop(path), describe(n))}
 	}
+	var errs []error
+	var right []*yaml.Node
 	fields := fieldsOf(t)
 	seen := map[string]int{}
-	for i := 0; i < len(n.Content); i += 2 {
+	for i := 0; i < len(n.Content) && len(errs) < maxMistakes; i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		full := strings.TrimPrefix(path+"."+key.Value, ".")
 		field, ok := fields[key.Value]
 		if !ok {
-			return l.errorf(key, "unknown key %s%s", full, suggest(key.Value, path, fields))
+			errs = append(errs, l.errorf(key, "unknown key %s%s", shown(full), suggest(key.Value, path, fields)))
+			continue
 		}
 		if first, dup := seen[key.Value]; dup {
-			return l.errorf(key, "%s is set twice; first in line %d", full, first)
+			errs = append(errs, l.errorf(key, "%s is set twice; first in line %d", full, first))
+			continue
 		}
 		seen[key.Value] = key.Line
-		if err := l.checkNode(value, field, full); err != nil {
-			return err
+		wrong := l.checkNode(value, field, full)
+		if errs = append(errs, wrong...); len(wrong) == 0 || field.Kind() == reflect.Struct && value.Kind == yaml.MappingNode {
+			right = append(right, key, value)
 		}
 	}
-	return nil
+	n.Content = right
+	return errs
 }
 
-// fieldsOf maps the yaml names of a struct to their types.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	fields := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
-		if name != "" && name != "-" {
-			fields[name] = t.Field(i).Type
-		}
+// maxMistakes in one section are enough: the file is of another kind.
+const maxMistakes = 50
+
+// shown is a key as messages may show it: bounded.
+func shown(key string) string {
+	const most = 80
+	if runes := []rune(key); len(runes) > most {
+		return string(runes[:most]) + "..."
 	}
-	return fields
+	return key
 }
 
 func kindName(t reflect.Type) string {
@@ -117,43 +130,4 @@ func orTop(path string) string {
 		return "the file"
 	}
 	return path
-}
-
-// suggest names the nearest valid key, or, where none is near, all of them.
-func suggest(key, path string, fields map[string]reflect.Type) string {
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	best, distance := "", len(key)/2+1
-	for _, name := range names {
-		if d := editDistance(key, name); d < distance {
-			best, distance = name, d
-		}
-	}
-	if best != "" {
-		return fmt.Sprintf("; did you mean %s?", strings.TrimPrefix(path+"."+best, "."))
-	}
-	return fmt.Sprintf("; %s has %s", orTop(path), strings.Join(names, ", "))
-}
-
-// editDistance is how many letters must be added, removed or replaced.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

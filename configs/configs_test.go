@@ -127,7 +127,10 @@ func TestMistakesNameThePlace(t *testing.T) {
 		{"text for a section", "model: x\n", `:1: model: keys and values are needed, "x" is not`},
 		{"a list as a file", "- a\n", ":1: the file: keys and values are needed, a list is not"},
 		{"twice", "agent:\n  step_limit: 1\n  step_limit: 2\n", ":3: agent.step_limit is set twice; first in line 2"},
-		{"not YAML", "agent: [\n", "did not find expected node content"},
+		{"not YAML", "agent: [\n", ":1: did not find expected node content"},
+		{"no URL", "model:\n  base_url: user:sk-123@localhost:8000\n", ":2: model.base_url: it begins with neither"},
+		{"no scheme", "model:\n  base_url: localhost:8000\n", ":2: model.base_url: it begins with neither http:// nor https://"},
+		{"negative price", "model:\n  price: {input: -1}\n", ":2: model.price.input: -1 is negative"},
 		{"two documents", "agent: {}\n---\nagent: {}\n", "a second document"},
 		{"class", "model:\n  model_class: gpt\n", `:2: model.model_class: "gpt" is not one of openai, scripted`},
 		{"timeout", "environment:\n  timeout: -1\n", ":2: environment.timeout: -1 is not a number of seconds"},
@@ -139,7 +142,7 @@ func TestMistakesNameThePlace(t *testing.T) {
 		{"a password in a URL", "model:\n  base_url: https://u:sk-123@h/v1\n", "model.base_url: not a plain URL"},
 		{"not a number", "agent:\n  cost_limit: .inf\n", `:2: agent.cost_limit: a number is needed, ".inf" is not`},
 		{"twice in a mapping", "environment:\n  env: {A: 1, A: 2}\n", ":2: environment.env: "},
-		{"prompt file", "agent:\n  system_template: {file: nope.txt}\n", ":2: agent.system_template: open "},
+		{"prompt file", "agent:\n  system_template: {file: nope.txt}\n", "/nope.txt: no such file or directory"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -206,6 +209,14 @@ func TestReadRefuses(t *testing.T) {
 	}
 	if _, err := configs.Read("swebench"); err != nil {
 		t.Errorf("shipped configuration by its name: %v", err)
+	}
+}
+
+// The place of a mistake is what was typed, but for what may be a password.
+func TestPasswordOnTheCommandLineIsNotShown(t *testing.T) {
+	_, err := resolve("model.base_url=https://u:sk-123@h/v1")
+	if err == nil || !strings.HasPrefix(err.Error(), "-c model.base_url: model.base_url: not a plain URL") || strings.Contains(err.Error(), "sk-123") {
+		t.Error(err)
 	}
 }
 

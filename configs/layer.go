@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,15 +30,6 @@ type Layer struct {
 	line bool       // positions in it mean something to the user
 }
 
-// ErrConfig is wrapped by every mistake in a configuration.
-var ErrConfig = errors.New("configuration")
-
-// mistake is an error about a place in a layer; its text is made for the user.
-type mistake struct{ text string }
-
-func (m *mistake) Error() string { return m.text }
-func (m *mistake) Unwrap() error { return ErrConfig }
-
 // Shipped is one of the defaults that come with mini: "mini" for one task here,
 // "swebench" for batches.
 func Shipped(name string) (Layer, error) {
@@ -48,43 +40,18 @@ func Shipped(name string) (Layer, error) {
 	return parse(shippedPrefix+name+".yaml", data, "")
 }
 
-// Read takes what -c was given: key.sub=value, a file, or the name of a
-// shipped configuration.
-func Read(arg string) (Layer, error) {
-	if key, value, ok := strings.Cut(arg, "="); ok {
-		return Setting("-c "+shownSetting(key, value), key, value)
-	}
-	layer, err := ReadFile(arg)
-	if errors.Is(err, os.ErrNotExist) {
-		if l, shippedErr := Shipped(strings.TrimSuffix(arg, ".yaml")); shippedErr == nil {
-			return l, nil
-		}
-		if filepath.Ext(arg) == "" {
-			if l, yamlErr := ReadFile(arg + ".yaml"); !errors.Is(yamlErr, os.ErrNotExist) {
-				return l, yamlErr
-			}
-		}
-		return Layer{}, &mistake{fmt.Sprintf("-c %s: no such file; it takes a YAML file or key.sub=value", arg)}
-	}
-	return layer, err
-}
-
-// shownSetting is a setting as messages may show it.
-func shownSetting(key, value string) string {
-	if len(value) > 60 || strings.ContainsAny(value, "{[") || looksSecret(key[strings.LastIndexByte(key, '.')+1:]) {
-		return key
-	}
-	return key + "=" + value
-}
-
 // maxFile bounds a configuration file, and a prompt file it names.
 const maxFile = 4 << 20
 
 // ReadFile reads a YAML file. Prompt files it names are found from its folder.
+// With a mistake in it comes the layer of what is right.
 func ReadFile(path string) (Layer, error) {
 	data, err := readBounded(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return Layer{}, err // the caller may know another place
+	}
 	if err != nil {
-		return Layer{}, err
+		return Layer{}, &mistake{fmt.Sprintf("%s: %s", path, reason(err))}
 	}
 	return parse(path, data, filepath.Dir(path))
 }
@@ -97,9 +64,17 @@ func readBounded(path string) ([]byte, error) {
 	defer f.Close() //nolint:errcheck // read only
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		err = &mistake{fmt.Sprintf("%s: larger than %d MB", path, maxFile>>20)}
+		err = fmt.Errorf("larger than %d MB", maxFile>>20)
 	}
 	return data, err
+}
+
+// reason is an error of the file system without the path, which is said already.
+func reason(err error) string {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
 }
 
 // Setting is the layer of one value, given as a dotted key. The value is read
@@ -124,6 +99,9 @@ func Setting(name, key, value string) (Layer, error) {
 	return finish(Layer{Name: name, root: leaf}, "")
 }
 
+// yamlPlace is how yaml begins its messages; the line may be missing.
+var yamlPlace = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
 func parse(name string, data []byte, dir string) (Layer, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
@@ -131,7 +109,7 @@ func parse(name string, data []byte, dir string) (Layer, error) {
 		if errors.Is(err, io.EOF) {
 			return Layer{Name: name}, nil
 		}
-		return Layer{}, &mistake{name + ": " + strings.TrimPrefix(err.Error(), "yaml: ")}
+		return Layer{}, &mistake{name + ":" + yamlPlace.ReplaceAllString(err.Error(), "$1: ")}
 	}
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
 		return Layer{}, &mistake{fmt.Sprintf("%s: a second document begins after the first; only one is read", name)}
@@ -173,17 +151,15 @@ func unalias(n *yaml.Node, above []*yaml.Node, count *int) (*yaml.Node, error) {
 }
 
 // finish checks a layer against the schema and puts the texts of prompt files
-// in their places.
+// in their places. With an error comes the layer of what is right.
 func finish(l Layer, dir string) (Layer, error) {
-	if err := l.check(); err != nil {
-		return Layer{}, err
-	}
-	return l, l.readPrompts(dir)
+	return l, joined(slices.Concat(All(l.check()), l.readPrompts(dir)))
 }
 
 // readPrompts replaces {file: PATH}, where a template is asked for, by the
 // file's text.
-func (l Layer) readPrompts(dir string) error {
+func (l Layer) readPrompts(dir string) []error {
+	var errs []error
 	agent := child(l.root, "agent")
 	if agent == nil || agent.Kind != yaml.MappingNode {
 		return nil
@@ -195,7 +171,8 @@ func (l Layer) readPrompts(dir string) error {
 		}
 		file := child(node, "file")
 		if file == nil || len(node.Content) != 2 || file.Kind != yaml.ScalarNode {
-			return l.errorf(node, "agent.%s: a text or {file: PATH} is needed", key)
+			errs = append(errs, l.errorf(node, "agent.%s: a text or {file: PATH} is needed", key))
+			continue
 		}
 		path := file.Value
 		if !filepath.IsAbs(path) {
@@ -203,14 +180,15 @@ func (l Layer) readPrompts(dir string) error {
 		}
 		data, err := readBounded(path)
 		if err != nil {
-			return l.errorf(file, "agent.%s: %v", key, err)
+			errs = append(errs, l.errorf(file, "agent.%s: %s: %s", key, path, reason(err)))
+			continue
 		}
 		agent.Content[i] = &yaml.Node{
 			Kind: yaml.ScalarNode, Tag: "!!str", Value: string(data),
 			Line: 1, HeadComment: path, // where the text is, for errors in it
 		}
 	}
-	return nil
+	return errs
 }
 
 func isTemplate(key string) bool { return strings.HasSuffix(key, "_template") }

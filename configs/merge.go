@@ -3,6 +3,9 @@ package configs
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -33,6 +36,8 @@ func (o Origin) String() string {
 
 // Merge lays the layers on top of each other, later ones winning: mappings are
 // merged key by key, everything else is replaced whole, a null changes nothing.
+// Values that make no sense are an error, beside which the result is returned
+// all the same.
 func Merge(layers ...Layer) (*Resolved, error) {
 	r := &Resolved{origins: map[string]Origin{}}
 	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
@@ -95,6 +100,9 @@ func (r *Resolved) Origin(key string) (Origin, bool) {
 	return o, ok
 }
 
+// startupKey is the one template outside of the agent's section.
+const startupKey = "run.env_startup_command"
+
 // Locate turns a mistake in a field of the agent's configuration into one that
 // names the file and the line. Other errors are returned as they are.
 func (r *Resolved) Locate(err error) error {
@@ -104,25 +112,58 @@ func (r *Resolved) Locate(err error) error {
 	}
 	key := "agent." + field.Field
 	if field.Field == "env_startup_command" {
-		key = "run." + field.Field
+		key = startupKey
 	}
-	o, known := r.origins[key]
-	if !known {
-		return &mistake{fmt.Sprintf("%s: %v", key, field.Err)}
+	return &mistake{fmt.Sprintf("%s%s: %v%s", r.place(key, field.Line), key, field.Err, dotless(key, field.Err))}
+}
+
+var undefined = regexp.MustCompile(`function "(\w+)" not defined`)
+
+// dotless adds to what text/template says of {{name}}, which it takes for a
+// function.
+func dotless(key string, err error) string {
+	m := undefined.FindStringSubmatch(err.Error())
+	switch {
+	case m == nil:
+		return ""
+	case m[1] == "length":
+		return "; it is len, before its value: {{len .list}}"
+	case key == startupKey:
+		return fmt.Sprintf("; a column of the row is {{.instance.%s}}", m[1])
 	}
-	if field.Line > 0 && o.text >= 0 {
-		o.Line = o.text + field.Line
+	return fmt.Sprintf("; variables begin with a dot: {{.%s}}", m[1])
+}
+
+// place is where a key was set, as a message begins with it: line counts from
+// 1 within the text of a template, 0 is the key itself. It is empty for a key
+// nobody set.
+func (r *Resolved) place(key string, line int) string {
+	o, ok := r.origins[key]
+	if !ok {
+		o, ok = r.below(key)
 	}
-	return &mistake{fmt.Sprintf("%s: %s: %v", o, key, field.Err)}
+	if !ok {
+		return ""
+	}
+	if line > 0 && o.text >= 0 {
+		o.Line = o.text + line
+	}
+	return o.String() + ": "
+}
+
+// below is where the user set the first of the keys under a section.
+func (r *Resolved) below(section string) (Origin, bool) {
+	for _, key := range slices.Sorted(maps.Keys(r.origins)) {
+		if o := r.origins[key]; strings.HasPrefix(key, section+".") && !o.Shipped() {
+			return o, true
+		}
+	}
+	return Origin{}, false
 }
 
 // errorf is a mistake in the value of a key.
 func (r *Resolved) errorf(key, format string, args ...any) error {
-	text := key + ": " + fmt.Sprintf(format, args...)
-	if o, ok := r.origins[key]; ok {
-		text = o.String() + ": " + text
-	}
-	return &mistake{text}
+	return &mistake{r.place(key, 0) + key + ": " + fmt.Sprintf(format, args...)}
 }
 
 // Shipped says that a value is mini's own default.

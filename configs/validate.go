@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,47 +20,73 @@ var (
 // validate finds values of the right type that make no sense, and gives the
 // agent what it needs of the other sections.
 func (r *Resolved) validate() error {
-	if err := r.validateModel(); err != nil {
-		return err
-	}
-	if err := r.validateEnvironment(); err != nil {
-		return err
-	}
-	for key, n := range map[string]float64{
-		"run.workers": float64(r.Run.Workers), "run.max_tries": float64(r.Run.MaxTries),
-		"model.max_tries": float64(r.Model.MaxTries),
+	errs := slices.Concat(r.validateModel(), r.validateEnvironment(), r.foreignTemplates())
+	for _, f := range []struct {
+		key   string
+		value int
+	}{
+		{"run.workers", r.Run.Workers}, {"run.max_tries", r.Run.MaxTries}, {"model.max_tries", r.Model.MaxTries},
 	} {
-		if n < 1 {
-			return r.errorf(key, "%v is less than 1", n)
+		if f.value < 1 {
+			errs = append(errs, r.errorf(f.key, "%v is less than 1", f.value))
 		}
 	}
 	if r.Run.MaxStarts < 0 {
-		return r.errorf("run.max_starts", "%d is negative; 0 means twice the cores", r.Run.MaxStarts)
+		errs = append(errs, r.errorf("run.max_starts", "%d is negative; 0 means twice the cores", r.Run.MaxStarts))
 	}
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
-		return r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n)
+		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}
 	r.Agent.StartupCommand = r.Run.StartupCommand
 	r.Agent.Timeout = seconds(r.Environment.Timeout)
-	return nil
+	return joined(errs)
 }
 
-func (r *Resolved) validateModel() error {
+func (r *Resolved) validateModel() []error {
 	m := r.Model
-	if !slices.Contains(ModelClasses, m.Class) {
-		return r.errorf("model.model_class", "%q is not one of %s", m.Class, strings.Join(ModelClasses, ", "))
-	}
+	errs := r.class("model.model_class", m.Class, ModelClasses, peerClass(m.Class, true))
 	if key := secretIn(m.Kwargs, "model.model_kwargs"); key != "" {
-		return r.errorf(key,
-			"keys are never part of the configuration, which is written to files; put it into an environment variable and name that in model.api_key_env")
+		errs = append(errs, r.errorf(key,
+			"keys are never part of the configuration, which is written to files; put it into an environment variable and name that in model.api_key_env"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Kwargs)) {
+		if answer, ok := peerKwargs[name]; ok {
+			errs = append(errs, r.errorf("model.model_kwargs."+name, "%s", answer))
+		}
 	}
 	if u, err := url.Parse(m.BaseURL); err != nil || u.User != nil || u.RawQuery != "" {
-		return r.errorf("model.base_url", "not a plain URL; user names, passwords and queries have no place in it, since the configuration is written to files")
+		errs = append(errs, r.errorf("model.base_url", "not a plain URL; user names, passwords and queries have no place in it, since the configuration is written to files"))
 	}
-	if m.Price.Input < 0 || m.Price.Cached < 0 || m.Price.Output < 0 {
-		return r.errorf("model.price", "negative")
+	if m.BaseURL != "" && !strings.HasPrefix(m.BaseURL, "http://") && !strings.HasPrefix(m.BaseURL, "https://") {
+		errs = append(errs, r.errorf("model.base_url", "it begins with neither http:// nor https://"))
 	}
-	return r.positive("model.timeout", m.Timeout)
+	for _, p := range []struct {
+		key   string
+		price float64
+	}{{"input", m.Price.Input}, {"cached", m.Price.Cached}, {"output", m.Price.Output}} {
+		if p.price < 0 {
+			errs = append(errs, r.errorf("model.price."+p.key, "%v is negative; it is in dollars per million tokens", p.price))
+		}
+	}
+	return append(errs, r.positive("model.timeout", m.Timeout)...)
+}
+
+// class finds a name that is none of the known ones; answer is what to say of
+// it, if anything is known.
+func (r *Resolved) class(key, name string, known []string, answer string) []error {
+	if slices.Contains(known, name) {
+		return nil
+	}
+	text := fmt.Sprintf("%.60q is not one of %s", name, strings.Join(known, ", "))
+	if answer == "" {
+		if best := Nearest(name, known); best != "" {
+			answer = fmt.Sprintf("did you mean %s?", best)
+		}
+	}
+	if answer != "" {
+		text += "; " + answer
+	}
+	return []error{r.errorf(key, "%s", text)}
 }
 
 // secretIn is the dotted key of something secret in nested settings.
@@ -85,31 +112,30 @@ func secretIn(v any, path string) string {
 	return ""
 }
 
-func (r *Resolved) validateEnvironment() error {
+func (r *Resolved) validateEnvironment() []error {
 	e := r.Environment
-	if !slices.Contains(EnvironmentClasses, e.Class) {
-		return r.errorf("environment.environment_class", "%q is not one of %s", e.Class, strings.Join(EnvironmentClasses, ", "))
-	}
-	if err := r.positive("environment.timeout", e.Timeout); err != nil {
-		return err
-	}
-	if err := r.positive("environment.pull_timeout", e.PullTimeout); err != nil {
-		return err
-	}
-	for key, size := range map[string]string{"environment.memory": e.Memory, "environment.shm_size": e.ShmSize} {
-		if _, err := Size(size); err != nil {
-			return r.errorf(key, `%q is not a size; write "4g" or "512m"`, size)
+	errs := slices.Concat(
+		r.class("environment.environment_class", e.Class, EnvironmentClasses, peerClass(e.Class, false)),
+		r.positive("environment.timeout", e.Timeout),
+		r.positive("environment.pull_timeout", e.PullTimeout),
+	)
+	for _, f := range []struct{ key, size string }{{"environment.memory", e.Memory}, {"environment.shm_size", e.ShmSize}} {
+		if _, err := Size(f.size); err != nil {
+			errs = append(errs, r.errorf(f.key, `%q is not a size; write "4g" or "512m"`, f.size))
 		}
 	}
-	if e.CPUs < 0 || e.PidsLimit < 0 {
-		return r.errorf("environment.cpus", "cpus and pids_limit must not be negative")
+	if e.CPUs < 0 {
+		errs = append(errs, r.errorf("environment.cpus", "%v is negative", e.CPUs))
 	}
-	for name, value := range e.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			return r.errorf("environment.env."+name, "not a name and value an environment can have")
+	if e.PidsLimit < 0 {
+		errs = append(errs, r.errorf("environment.pids_limit", "%d is negative", e.PidsLimit))
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(e.Env[name], "\x00") {
+			errs = append(errs, r.errorf("environment.env."+name, "not a name and value an environment can have"))
 		}
 	}
-	return nil
+	return errs
 }
 
 // Size is a number of bytes as people write it: "512m", "4g". Empty is 0.
@@ -124,9 +150,9 @@ func Size(s string) (int64, error) {
 	return n, err
 }
 
-func (r *Resolved) positive(key string, n float64) error {
+func (r *Resolved) positive(key string, n float64) []error {
 	if !(n > 0) || n > maxSeconds {
-		return r.errorf(key, "%v is not a number of seconds between 0 and %d", n, int(maxSeconds))
+		return []error{r.errorf(key, "%v is not a number of seconds between 0 and %d", n, int(maxSeconds))}
 	}
 	return nil
 }

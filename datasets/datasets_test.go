@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,25 +14,17 @@ import (
 
 func read(t *testing.T, name, text string) (datasets.Set, error) {
 	t.Helper()
-	return datasets.Read(t.Context(), name, strings.NewReader(text))
+	return datasets.Load(t.Context(), []datasets.Source{datasets.Embedded(name, []byte(text))}, datasets.Selection{})
 }
 
 const row = `{"instance_id":"a__b-1","problem_statement":"p","FAIL_TO_PASS":"[\"t::x \"]","PASS_TO_PASS":["y","y"],"version":12.5}`
 
 func TestRead(t *testing.T) {
-	var zipped bytes.Buffer
-	z := gzip.NewWriter(&zipped)
-	if _, err := fmt.Fprintln(z, row); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
 	for name, text := range map[string]string{
 		"rows.jsonl":       row + "\n\n",
 		"no line end":      row,
 		"rows.json":        "[" + row + "]",
-		"rows.jsonl.gz":    zipped.String(),
+		"rows.jsonl.gz":    zipped(t, row+"\n"),
 		"a list.jsonl":     " \n[" + row + "]",
 		"lines.json":       row,
 		"byte order.jsonl": "\ufeff" + row,
@@ -50,7 +39,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			in := set.Instances[0]
-			got := []any{len(set.Instances), in.ID, in.ProblemStatement, in.FailToPass, in.PassToPass, in.Version, len(set.SHA256)}
+			got := []any{len(set.Instances), in.ID, in.ProblemStatement, in.FailToPass, in.PassToPass, in.Version, len(set.Editions[0].SHA256)}
 			want := []any{1, "a__b-1", "p", []string{"t::x "}, []string{"y", "y"}, "12.5", 64}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("row (-want +got):\n%s", diff)
@@ -63,6 +52,7 @@ func TestReadNamesTheRow(t *testing.T) {
 	ok := func(id string) string { return `{"instance_id":"` + id + `","problem_statement":""}` }
 	tests := []struct{ name, text, want string }{
 		{"not JSON", ok("a") + "\n{", "x.jsonl: row 2: not JSON"},
+		{"one object", "{\n  \"instance_id\": \"a\"\n}", "an object over several lines; a row a line is needed"},
 		{"not an object", "[1]", "x.jsonl: row 1: an object is needed, found a number"},
 		{"null", "null", "row 1: not an object"},
 		{"wrong kind", `{"instance_id":7}`, "row 1: instance_id: a string is needed, found a number"},
@@ -95,12 +85,42 @@ func TestReadNamesTheRow(t *testing.T) {
 			}
 		})
 	}
-	if _, err := read(t, "x.parquet", ""); err == nil || !strings.Contains(err.Error(), "not a dataset") {
-		t.Errorf("unknown ending: %v", err)
+}
+
+// TestReadSaysWhatItIsInstead feeds what people have instead of data.
+func TestReadSaysWhatItIsInstead(t *testing.T) {
+	for name, tt := range map[string]struct{ file, text, want string }{
+		"not gzip":         {"x.jsonl.gz", "plain", "x.jsonl.gz: not a gzip file"},
+		"not parquet":      {"x.parquet", "plain", "x.parquet: not a parquet file"},
+		"a web page":       {"x.jsonl", "\n<!DOCTYPE html><title>Sign in</title>", "a web page, not the data"},
+		"a pointer":        {"x.parquet", "version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "git lfs pull"},
+		"zstd":             {"x.jsonl.zst", "\x28\xb5\x2f\xfd\x00", "unzstd"},
+		"zip":              {"x.jsonl", "PK\x03\x04", "unzip"},
+		"Arrow":            {"x.json", "ARROW1\x00\x00", "as parquet"},
+		"encrypted":        {"x.parquet", "PARE.....", "encrypted"},
+		"parquet, zipped":  {"x.parquet.gz", zipped(t, "PAR1 and so on"), "gunzip"},
+		"gzip, cut off":    {"x.jsonl.gz", zipped(t, row)[:40], "the file is cut off"},
+		"gzip, damaged":    {"x.jsonl.gz", "\x1f\x8b\x08\xff\xff", "not a gzip file"},
+		"parquet, cut off": {"x.parquet", "PAR1....", "cut off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := read(t, tt.file, tt.text)
+			if !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
 	}
-	if _, err := read(t, "x.jsonl.gz", "plain"); err == nil || !strings.Contains(err.Error(), "not a gzip file") {
-		t.Errorf("not gzip: %v", err)
+}
+
+func zipped(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte(text))
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
 	}
+	return b.String()
 }
 
 func TestImageName(t *testing.T) {
@@ -122,129 +142,16 @@ func TestImageName(t *testing.T) {
 	}
 }
 
-func numbered(n int) []datasets.Instance {
-	rows := make([]datasets.Instance, n)
-	for i := range rows {
-		rows[i].ID = string(rune('a' + i))
-	}
-	return rows
-}
-
-func idsOf(rows []datasets.Instance) string {
-	var s strings.Builder
-	for _, in := range rows {
-		s.WriteString(in.ID)
-	}
-	return s.String()
-}
-
-func TestSelection(t *testing.T) {
-	tests := []struct {
-		name string
-		sel  datasets.Selection
-		want string
-	}{
-		{"all", datasets.Selection{}, "abcdef"},
-		{"start and stop", datasets.Selection{Slice: "1:3"}, "bc"},
-		{"open ends", datasets.Selection{Slice: ":"}, "abcdef"},
-		{"the last two", datasets.Selection{Slice: "-2:"}, "ef"},
-		{"beyond the end", datasets.Selection{Slice: "4:99"}, "ef"},
-		{"backwards", datasets.Selection{Slice: "::-1"}, "fedcba"},
-		{"backwards in twos", datasets.Selection{Slice: "4:0:-2"}, "ec"},
-		{"every second", datasets.Selection{Slice: "::2"}, "ace"},
-		{"a step without end", datasets.Selection{Slice: "1::9223372036854775807"}, "b"},
-		{"nothing", datasets.Selection{Slice: "3:3"}, ""},
-		{"a prefix, not the whole", datasets.Selection{Filter: "[a-c]"}, "abc"},
-		{"from the start only", datasets.Selection{Filter: "x|b"}, "b"},
-		{"named, in the dataset's order", datasets.Selection{IDs: []string{"d", "b"}}, "bd"},
-		{"filter, then slice", datasets.Selection{Filter: "[b-e]", Slice: "1:3"}, "cd"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			rows, err := tt.sel.Apply(numbered(6))
-			if err != nil || idsOf(rows) != tt.want {
-				t.Errorf("got %q, %v; want %q", idsOf(rows), err, tt.want)
-			}
-		})
-	}
-}
-
-func TestShuffleIsTheSameEverywhere(t *testing.T) {
-	backwards := numbered(6)
-	for i := range 3 {
-		backwards[i], backwards[5-i] = backwards[5-i], backwards[i]
-	}
-	a, errA := datasets.Selection{Shuffle: true, Seed: 42}.Apply(numbered(6))
-	b, errB := datasets.Selection{Shuffle: true, Seed: 42}.Apply(backwards)
-	if errA != nil || errB != nil {
-		t.Fatal(errA, errB)
-	}
-	const want = "cbadef"
-	if idsOf(a) != want || idsOf(b) != want {
-		t.Errorf("got %s and %s, want %s: the order is part of what a seed means", idsOf(a), idsOf(b), want)
-	}
-}
-
-func TestSelectionRefuses(t *testing.T) {
-	for want, sel := range map[string]datasets.Selection{
-		`--slice "1"`:   {Slice: "1"},
-		`--slice "a:b"`: {Slice: "a:b"},
-		"step not 0":    {Slice: "::0"},
-		`--filter "("`:  {Filter: "("},
-		"no row has":    {IDs: []string{"zz"}},
-	} {
-		if _, err := sel.Apply(numbered(3)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", sel, err, want)
-		}
-	}
-}
-
-// The official sets, where they are at hand beside the project.
-func TestOfficialRows(t *testing.T) {
-	for file, n := range map[string]int{"verified": 500, "lite": 300, "multilingual": 300, "multimodal-dev": 102} {
-		t.Run(file, func(t *testing.T) {
-			path := filepath.Join("..", "..", "shared", "data", "swebench", file+".jsonl.gz")
-			if _, err := os.Stat(path); err != nil {
-				t.Skipf("real data is not at hand: %v", err)
-			}
-			set, err := datasets.Load(t.Context(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(set.Instances) != n {
-				t.Errorf("%d rows, want %d", len(set.Instances), n)
-			}
-			for _, in := range set.Instances {
-				if in.ImageName() != datasets.OfficialImage(in.ID) {
-					t.Errorf("%s: the row's image is %s, the rule gives %s", in.ID, in.ImageName(), datasets.OfficialImage(in.ID))
-				}
-				if len(in.FailToPass)+len(in.PassToPass) == 0 || in.Fields()["repo"] != in.Repo {
-					t.Errorf("%s: columns are missing", in.ID)
-				}
-			}
-		})
-	}
-}
-
-// FuzzRead: no input may do anything but give rows that are safe to name files
-// after, or an error that names the file.
-func FuzzRead(f *testing.F) {
-	for _, s := range []string{row, "[" + row + "]", "null", `{"instance_id":"a/b"}`, "[[[", `{"FAIL_TO_PASS":""}`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		set, err := read(t, "x.jsonl", text)
+// load reads files and folders together, with nothing selected.
+func load(t *testing.T, paths ...string) (datasets.Set, error) {
+	t.Helper()
+	var sources []datasets.Source
+	for _, path := range paths {
+		src, err := datasets.Local(path, "")
 		if err != nil {
-			if !strings.Contains(err.Error(), "x.jsonl") {
-				t.Errorf("error without the file: %v", err)
-			}
-			return
+			return datasets.Set{}, err
 		}
-		for _, in := range set.Instances {
-			if in.ID == "" || in.ID != filepath.Base(in.ID) || strings.HasPrefix(in.ID, ".") || strings.ContainsRune(in.ID, 0) {
-				t.Errorf("unsafe id %q", in.ID)
-			}
-			in.Fields()
-		}
-	})
+		sources = append(sources, src)
+	}
+	return datasets.Load(t.Context(), sources, datasets.Selection{})
 }

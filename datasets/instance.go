@@ -1,9 +1,9 @@
 // Package datasets holds the rows of benchmarks: what an instance is, where
-// rows come from (SWE-bench files, the embedded demo set), and which of them a
-// run takes. It imports nothing of mini.
+// rows come from (files of parquet and of JSON, the embedded demo set), and which
+// of them a run takes. It imports nothing of mini.
 //
-//	set, err := datasets.Load(ctx, "verified.jsonl.gz")
-//	rows, err := datasets.Selection{Slice: "0:20"}.Apply(set.Instances)
+//	src, err := datasets.Local("verified.jsonl.gz", "")
+//	set, err := datasets.Load(ctx, []datasets.Source{src}, datasets.Selection{Slice: "0:20"})
 package datasets
 
 import (

@@ -1,30 +1,21 @@
 package datasets
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
-	"unicode"
+	"iter"
 )
 
-// Set is a dataset as it was read.
+// Set is the rows that a run takes, and where they are from.
 type Set struct {
-	Name      string // what the user called it
-	SHA256    string // of the file's bytes, in hex
-	Instances []Instance
+	Editions  []Edition  // of every source, in the order they were given
+	Rows      int        // different ids in all sources together
+	Instances []Instance // the selected rows, in the order of the selection
 }
 
-// ErrData is wrapped by every mistake in a dataset; the text names the file
-// and the row.
+// ErrData is wrapped by every mistake in a dataset, and in what was asked of
+// it; the text names the file and the row.
 var ErrData = errors.New("dataset")
 
 type badData struct{ text string }
@@ -32,184 +23,135 @@ type badData struct{ text string }
 func (b *badData) Error() string { return b.text }
 func (b *badData) Unwrap() error { return ErrData }
 
-// maxRow bounds one row, in bytes. The largest official row has about 10 MB.
-const maxRow = 256 << 20
-
-// Load reads a file of rows: .jsonl (a row a line) or .json (a list of rows),
-// either of them with .gz.
-func Load(ctx context.Context, path string) (Set, error) {
-	f, err := os.Open(path) //nolint:gosec // the path is the user's own
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return Set{}, &badData{fmt.Sprintf("%s: no such file", path)}
-		}
-		return Set{}, fmt.Errorf("read dataset: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // read only
-	return Read(ctx, path, f)
-}
-
-// Read is Load from a stream; the ending of name says what is in it.
-func Read(ctx context.Context, name string, r io.Reader) (Set, error) {
-	hash := sha256.New()
-	tee := io.TeeReader(r, hash)
-	src := tee
-	base, zipped := strings.CutSuffix(name, ".gz")
-	if zipped {
-		z, err := gzip.NewReader(tee)
+// Load reads the selected rows of all sources together. Only these are held in
+// memory: the sources are read for their ids first, and once more for the rows
+// that were selected.
+//
+// The rows are in the order in which their ids first appear. A row that several
+// sources have is taken once, with the columns of all of them; where two
+// differ in a column that both have, that is an error. (How columns are
+// compared is said at merge.)
+func Load(ctx context.Context, sources []Source, sel Selection) (Set, error) {
+	var set Set
+	var all []string
+	has := make([]map[string]bool, len(sources)) // the ids of each source
+	known := map[string]bool{}
+	for i, src := range sources {
+		ids, edition, err := src.scan(ctx, true)
 		if err != nil {
-			return Set{}, &badData{fmt.Sprintf("%s: not a gzip file: %v", name, err)}
+			return Set{}, err
 		}
-		src = z
+		set.Editions = append(set.Editions, edition)
+		has[i] = make(map[string]bool, len(ids))
+		for _, id := range ids {
+			has[i][id] = true
+			if !known[id] {
+				known[id] = true
+				all = append(all, id)
+			}
+		}
 	}
-	if !strings.HasSuffix(base, ".json") && !strings.HasSuffix(base, ".jsonl") {
-		return Set{}, &badData{fmt.Sprintf("%s: not a dataset; .jsonl and .json files are read, also with .gz", name)}
-	}
-	c := collector{name: name, seen: map[string]int{}}
-	if err := c.read(ctx, bufio.NewReaderSize(src, 1<<20)); err != nil {
+	set.Rows = len(all)
+	picked, err := sel.Apply(all)
+	if err != nil {
 		return Set{}, err
 	}
-	if _, err := io.Copy(io.Discard, tee); err != nil {
-		return Set{}, fmt.Errorf("read dataset %s: %w", name, err)
+	rows := make(map[string]origin, len(picked))
+	for i, src := range sources {
+		if err := src.take(ctx, picked, has[i], rows); err != nil {
+			return Set{}, err
+		}
 	}
-	if len(c.instances) == 0 {
-		return Set{}, &badData{name + ": no rows"}
+	for _, id := range picked {
+		set.Instances = append(set.Instances, rows[id].Instance)
 	}
-	return Set{Name: name, SHA256: hex.EncodeToString(hash.Sum(nil)), Instances: c.instances}, nil
+	return set, nil
 }
 
-// collector gathers rows and refuses the second one of an id.
-type collector struct {
-	name      string
-	instances []Instance
-	seen      map[string]int // id -> row
+// origin is a row with the name of the source it came from.
+type origin struct {
+	Instance
+	from string
 }
 
-// read goes by the first byte, not by the name: many a .json file has a row a
-// line, and the other way round.
-func (c *collector) read(ctx context.Context, r *bufio.Reader) error {
-	first, err := skipSpace(r)
-	switch {
-	case errors.Is(err, io.EOF):
+// take reads those of the picked rows that the source has, into rows.
+func (s Source) take(ctx context.Context, picked []string, has map[string]bool, rows map[string]origin) error {
+	missing := map[string]bool{}
+	for _, id := range picked {
+		if has[id] {
+			missing[id] = true
+		}
+	}
+	if len(missing) == 0 {
 		return nil
-	case err != nil:
-		return c.failed(err)
-	case first == '[':
-		return c.readList(ctx, r)
-	default:
-		return c.readLines(ctx, r)
 	}
-}
-
-func (c *collector) readLines(ctx context.Context, r *bufio.Reader) error {
-	for row := 1; ; row++ {
-		line, err := readLine(r)
-		if len(bytes.TrimSpace(line)) > 0 {
-			if err := c.add(row, line); err != nil {
+	for in, err := range Rows(ctx, s, func(id string) bool { return missing[id] }) {
+		if err != nil {
+			return err
+		}
+		delete(missing, in.ID)
+		row := origin{in, printable(s.Name)}
+		if first, ok := rows[in.ID]; ok {
+			if row, err = merge(first, row); err != nil {
 				return err
 			}
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return c.failed(fmt.Errorf("row %d: %w", row, err))
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		rows[in.ID] = row
+		if len(missing) == 0 {
+			return nil // the rest of the file has nothing that is wanted
 		}
 	}
-}
-
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > maxRow {
-			return nil, fmt.Errorf("longer than %d MB", maxRow>>20)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-	}
-}
-
-// meter fails a read when too much has come since it was last set back.
-type meter struct {
-	r io.Reader
-	n int
-}
-
-// Read implements io.Reader.
-func (m *meter) Read(p []byte) (int, error) {
-	if m.n > maxRow {
-		return 0, fmt.Errorf("longer than %d MB", maxRow>>20)
-	}
-	n, err := m.r.Read(p)
-	m.n += n
-	return n, err
-}
-
-func (c *collector) readList(ctx context.Context, r io.Reader) error {
-	metered := &meter{r: r}
-	dec := json.NewDecoder(metered)
-	if _, err := dec.Token(); err != nil { // the opening bracket
-		return c.failed(err)
-	}
-	for row := 1; dec.More(); row++ {
-		metered.n = 0
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return c.failed(fmt.Errorf("row %d: %w", row, explain(err)))
-		}
-		if err := c.add(row, raw); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
-	if _, err := dec.Token(); err != nil {
-		return c.failed(fmt.Errorf("after row %d: the list does not end: %w", len(c.instances), err))
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return c.failed(fmt.Errorf("after row %d: something follows the end of the list", len(c.instances)))
+	for id := range missing {
+		return &badData{fmt.Sprintf("%s: row %s was there a moment ago and is gone; is something writing to the file?", printable(s.Name), id)}
 	}
 	return nil
 }
 
-func (c *collector) add(row int, data []byte) error {
-	in, err := parseRow(data)
+// IDs returns the id of every row, in order. Of a parquet file only the column
+// of ids is read. Ids that are missing, there twice, or unfit for the name of
+// a folder are an error that wraps ErrData and names file and row.
+func IDs(ctx context.Context, s Source) ([]string, error) {
+	ids, _, err := s.scan(ctx, false)
+	return ids, err
+}
+
+// Rows reads the rows whose ids are wanted, one after the other, and holds
+// none of them; nil wants all. An error ends it; a mistake in a row wraps
+// ErrData and names file and row.
+func Rows(ctx context.Context, s Source, want func(id string) bool) iter.Seq2[Instance, error] {
+	if want == nil {
+		want = func(string) bool { return true }
+	}
+	return func(yield func(Instance, error) bool) {
+		for i := range s.count() {
+			err := s.eachOf(ctx, i, want, func(in Instance) bool { return yield(in, nil) })
+			if errors.Is(err, errEnough) {
+				return
+			}
+			if err != nil {
+				yield(Instance{}, err)
+				return
+			}
+		}
+	}
+}
+
+// errEnough ends the reading of a file whose other rows nobody wants.
+var errEnough = errors.New("enough rows")
+
+// eachOf calls f with the wanted rows of one file.
+func (s Source) eachOf(ctx context.Context, i int, want func(string) bool, f func(Instance) bool) error {
+	sh, err := s.open(ctx, i)
 	if err != nil {
-		return c.failed(fmt.Errorf("row %d: %w", row, err))
+		return err
 	}
-	if first, dup := c.seen[in.ID]; dup {
-		return c.failed(fmt.Errorf("rows %d and %d have the same instance_id %q", first, row, in.ID))
+	defer sh.close() //nolint:errcheck // read only
+	kind, err := sh.content()
+	if err != nil {
+		return err
 	}
-	c.seen[in.ID] = row
-	c.instances = append(c.instances, in)
-	return nil
-}
-
-func (c *collector) failed(err error) error {
-	return &badData{c.name + ": " + err.Error()}
-}
-
-// skipSpace passes white space and a byte order mark, and peeks at what
-// follows.
-func skipSpace(r *bufio.Reader) (byte, error) {
-	if bom, err := r.Peek(3); err == nil && string(bom) == "\ufeff" {
-		_, _ = r.Discard(3) // just peeked
+	if kind == rowsParquet {
+		return sh.wrong(ctx, sh.parquetRows(ctx, want, f))
 	}
-	for {
-		b, err := r.Peek(1)
-		if err != nil {
-			return 0, err
-		}
-		if !unicode.IsSpace(rune(b[0])) {
-			return b[0], nil
-		}
-		_, _ = r.Discard(1) // just peeked
-	}
+	return sh.wrong(ctx, sh.jsonRows(ctx, kind, want, f))
 }

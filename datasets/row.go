@@ -21,6 +21,11 @@ func parseRow(data []byte) (Instance, error) {
 	if row == nil {
 		return Instance{}, errors.New("not an object")
 	}
+	return fromColumns(row)
+}
+
+// fromColumns is parseRow for a row whose columns are apart already.
+func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 	in := Instance{Row: row}
 	for _, c := range []struct {
 		name string
@@ -164,7 +169,7 @@ func checkID(id string) error {
 		return bad("begins with . or -")
 	case strings.TrimSpace(id) != id:
 		return bad("begins or ends with white space")
-	case strings.ContainsFunc(id, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case strings.ContainsFunc(id, unprintable):
 		return bad("has a character that cannot be printed")
 	}
 	for _, name := range reserved {
@@ -174,3 +179,5 @@ func checkID(id string) error {
 	}
 	return nil
 }
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }

@@ -1,10 +1,11 @@
 package datasets
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,71 +21,75 @@ type Selection struct {
 	Slice   string   `json:"slice,omitempty"`  // Python's start:stop:step
 }
 
-// Apply returns the selected rows. The error names the field that is wrong.
-func (s Selection) Apply(rows []Instance) ([]Instance, error) {
-	rows = slices.Clone(rows)
-	var err error
-	if rows, err = s.named(rows); err != nil {
+// Apply returns the ids of the selected rows, in the order they are run. The
+// error names the field that is wrong, and wraps ErrData.
+func (s Selection) Apply(ids []string) ([]string, error) {
+	ids, err := s.named(slices.Clone(ids))
+	if err != nil {
 		return nil, err
 	}
 	if s.Shuffle {
-		slices.SortFunc(rows, func(a, b Instance) int { return cmp.Compare(a.ID, b.ID) })
+		slices.Sort(ids)
 		r := rand.New(rand.NewPCG(s.Seed, 0)) //nolint:gosec // an order, not a secret
-		r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+		r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	}
 	if s.Filter != "" {
 		re, err := regexp.Compile("^(?:" + s.Filter + ")")
 		if err != nil {
-			return nil, fmt.Errorf("--filter %q: %w", s.Filter, err)
+			why := err.Error()
+			if e, ok := errors.AsType[*syntax.Error](err); ok {
+				why = e.Code.String() // without the expression, which is not as it was typed
+			}
+			return nil, &badData{fmt.Sprintf("--filter %q: not a regular expression: %s", s.Filter, why)}
 		}
-		rows = slices.DeleteFunc(rows, func(in Instance) bool { return !re.MatchString(in.ID) })
+		ids = slices.DeleteFunc(ids, func(id string) bool { return !re.MatchString(id) })
 	}
-	return slice(rows, s.Slice)
+	return slice(ids, s.Slice)
 }
 
-func (s Selection) named(rows []Instance) ([]Instance, error) {
+func (s Selection) named(ids []string) ([]string, error) {
 	if len(s.IDs) == 0 {
-		return rows, nil
+		return ids, nil
 	}
 	missing := map[string]bool{}
 	for _, id := range s.IDs {
 		missing[id] = true
 	}
-	var kept []Instance
-	for _, in := range rows {
-		if slices.Contains(s.IDs, in.ID) {
-			kept = append(kept, in)
-			delete(missing, in.ID)
+	var kept []string
+	for _, id := range ids {
+		if slices.Contains(s.IDs, id) {
+			kept = append(kept, id)
+			delete(missing, id)
 		}
 	}
 	for _, id := range s.IDs {
 		if missing[id] {
-			return nil, fmt.Errorf("--instance %q: no row has this id%s", id, near(id, rows))
+			return nil, &badData{fmt.Sprintf("--instance %q: no row has this id%s", id, near(id, ids))}
 		}
 	}
 	return kept, nil
 }
 
 // near names an id that contains what was typed, for a user who left out a part.
-func near(id string, rows []Instance) string {
-	for _, in := range rows {
-		if id != "" && strings.Contains(strings.ToLower(in.ID), strings.ToLower(id)) {
-			return fmt.Sprintf("; did you mean %s?", in.ID)
+func near(typed string, ids []string) string {
+	for _, id := range ids {
+		if typed != "" && strings.Contains(strings.ToLower(id), strings.ToLower(typed)) {
+			return fmt.Sprintf("; did you mean %s?", id)
 		}
 	}
-	if len(rows) > 0 {
-		return fmt.Sprintf("; the first is %s", rows[0].ID)
+	if len(ids) > 0 {
+		return fmt.Sprintf("; the first is %s", ids[0])
 	}
 	return ""
 }
 
 // slice has the meaning of Python's rows[start:stop:step].
-func slice(rows []Instance, spec string) ([]Instance, error) {
+func slice(rows []string, spec string) ([]string, error) {
 	if spec == "" {
 		return rows, nil
 	}
 	parts := strings.Split(spec, ":")
-	bad := fmt.Errorf("--slice %q: write start:stop or start:stop:step, each a whole number or empty, step not 0", spec)
+	bad := &badData{fmt.Sprintf("--slice %q: write start:stop or start:stop:step, each a whole number or empty, step not 0", spec)}
 	if len(parts) < 2 || len(parts) > 3 {
 		return nil, bad
 	}
@@ -125,7 +130,7 @@ func slice(rows []Instance, spec string) ([]Instance, error) {
 	if step < 0 {
 		start, stop = at(n[0], high), at(n[1], low)
 	}
-	var kept []Instance
+	var kept []string
 	for i := start; step > 0 && i < stop || step < 0 && i > stop; i += step {
 		kept = append(kept, rows[i])
 	}

@@ -30,6 +30,7 @@ func (b *Batch) attempt(ctx context.Context, in datasets.Instance, n int) (int, 
 		return n, trajectories.Outcome{}, err
 	}
 	b.Log.Emit(Event{Type: AttemptStarted, Instance: in.ID, Attempt: n})
+	b.Log.Emit(Event{Type: Doing, Phase: Starting, Instance: in.ID, Attempt: n})
 	out := b.guarded(ctx, in, n, journal)
 	return n, out, journal.Close()
 }
@@ -63,12 +64,14 @@ func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *
 	b.Folder.sawImage(info)
 	b.Log.Emit(Event{Type: SandboxReady, Instance: in.ID, Attempt: n, Elapsed: time.Since(start).Seconds(), Warnings: info.Warnings})
 
+	w := &witness{journal: journal, log: b.Log, instance: in.ID, attempt: n}
 	out := b.Agent.Run(ctx, agent.Session{
-		Model:       m,
-		Environment: box,
-		Recorder:    &witness{journal: journal, log: b.Log, instance: in.ID, attempt: n},
+		Model:       watchedModel{m, w},
+		Environment: watchedBox{box, w},
+		Recorder:    w,
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
 	})
+	w.doing(Closing, "")
 	if err := closeBox(ctx, box); err != nil {
 		b.Log.Emit(Event{Type: Warning, Instance: in.ID, Attempt: n, Text: err.Error()})
 	}
@@ -91,34 +94,4 @@ func ended(journal *trajectories.Journal, start time.Time, err error) trajectori
 		return agent.Failed(start, errors.Join(err, recErr))
 	}
 	return out
-}
-
-// witness records, and tells the run of each step as it happens.
-type witness struct {
-	journal  *trajectories.Journal
-	log      *Log
-	instance string
-	attempt  int
-	step     int
-	cost     float64
-}
-
-// Append implements agent.Recorder.
-func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, error) {
-	rec, err := w.journal.Append(t, data)
-	switch d := data.(type) {
-	case trajectories.Call:
-		w.step++
-		w.cost += float64(d.Cost)
-	case trajectories.Execution:
-		w.log.Emit(Event{
-			Type: Step, Instance: w.instance, Attempt: w.attempt, Step: w.step, Cost: w.cost,
-			Command: shorten(d.Command), ExitCode: d.ExitCode, TimedOut: d.TimedOut,
-		})
-	case trajectories.Message:
-		if d.Cause == trajectories.CauseFormatError {
-			w.log.Emit(Event{Type: FormatError, Instance: w.instance, Attempt: w.attempt, Step: w.step, Cost: w.cost})
-		}
-	}
-	return rec, err
 }

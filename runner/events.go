@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +25,37 @@ const (
 	Pull            EventType = "pull"    // an image is being pulled
 	Warning         EventType = "warning" // something the user should know
 	RunFinished     EventType = "run_finished"
+	// Doing says what an instance is in the middle of. It is for those who
+	// watch, and is not written to events.jsonl: the other events say enough
+	// of what came of it.
+	Doing EventType = "doing"
 )
+
+// Phase is what an instance is in the middle of.
+type Phase string
+
+// The phases of an instance at work.
+const (
+	Starting Phase = "starting" // its sandbox is being made; Text may name the image
+	Thinking Phase = "thinking" // the model was asked for Step
+	Running  Phase = "running"  // Command runs
+	Closing  Phase = "closing"  // the diff is taken and the sandbox closed
+	Waiting  Phase = "waiting"  // for Elapsed seconds, before the next attempt
+	Left     Phase = "left"     // no worker has it any more
+)
+
+// PullState is how far the pull of an image has come.
+type PullState struct {
+	Image string `json:"image"`
+	// Layers are those known so far, LayersDone those in place.
+	Layers     int `json:"layers"`
+	LayersDone int `json:"layers_done"`
+	// Bytes have been downloaded of Total, which grows as layers are found.
+	Bytes int64 `json:"bytes"`
+	Total int64 `json:"total"`
+	// Done says that the pull has ended, well or not.
+	Done bool `json:"done,omitempty"`
+}
 
 // Event is one thing that happened; it is a line of events.jsonl. Fields that
 // say nothing about its type are empty.
@@ -52,6 +83,23 @@ type Event struct {
 	// Class and ExitStatus are the outcome's, for the file.
 	Class      trajectories.Class `json:"class,omitempty"`
 	ExitStatus string             `json:"exit_status,omitempty"`
+	// Pull is what a pull event is about.
+	Pull  *PullState `json:"pull,omitempty"`
+	Phase Phase      `json:"-"`
+}
+
+// Transient says that an event is for those who watch only.
+func (e Event) Transient() bool { return e.Type == Doing }
+
+// Line is the event as a line of events.jsonl, its end included.
+func (e Event) Line() ([]byte, error) {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		return nil, fmt.Errorf("encode event: %w", err)
+	}
+	return line.Bytes(), nil
 }
 
 // Log is where the events of a run go: into its folder, and to whoever
@@ -77,7 +125,9 @@ func (l *Log) Emit(e Event) {
 		e.Class, e.ExitStatus = e.Outcome.Class, e.Outcome.ExitStatus
 		e.Cost, e.Step, e.Text = float64(e.Outcome.Cost), e.Outcome.Steps, e.Outcome.Error
 	}
-	l.folder.writeEvent(e)
+	if !e.Transient() {
+		l.folder.writeEvent(e)
+	}
 	if l.watch != nil {
 		l.watch(e)
 	}
@@ -94,12 +144,4 @@ func shorten(command string) string {
 		line = strings.ToValidUTF8(line[:maxCommand], "") + "…"
 	}
 	return line
-}
-
-func encodeEvent(e Event) ([]byte, error) {
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(e)
-	return line.Bytes(), err
 }

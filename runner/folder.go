@@ -166,7 +166,7 @@ func (f *Folder) ids() ([]string, error) {
 // writeEvent appends to events.jsonl. The run goes on when that fails, and
 // says so at its end: the journals are the truth.
 func (f *Folder) writeEvent(e Event) {
-	line, err := encodeEvent(e)
+	line, err := e.Line()
 	if err == nil {
 		_, err = f.events.Write(line)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -41,12 +42,11 @@ type Worked struct {
 
 // Dataset says which rows were taken from where.
 type Dataset struct {
-	Name      string `json:"name"`
-	Revision  string `json:"revision,omitempty"`
-	SHA256    string `json:"sha256"`
-	Rows      int    `json:"rows"`
-	Selected  int    `json:"selected"`
-	Selection any    `json:"selection,omitempty"`
+	Name      string             `json:"name"`
+	Editions  []datasets.Edition `json:"editions"` // one for each dataset that was given
+	Rows      int                `json:"rows"`     // different ids in all of them
+	Selected  int                `json:"selected"`
+	Selection any                `json:"selection,omitempty"`
 }
 
 // Named is a class and the name within it.

@@ -133,6 +133,7 @@ func (b *Batch) pending(book *book, instances []datasets.Instance) []datasets.In
 // instance tries one instance until it has a result, its failure is not of the
 // kind that passes, or the tries are used up.
 func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book) error {
+	defer b.Log.Emit(Event{Type: Doing, Phase: Left, Instance: in.ID})
 	for try := 1; ; try++ {
 		n, out, err := b.attempt(ctx, in, book.nextAttempt(in.ID))
 		if err != nil {
@@ -143,7 +144,12 @@ func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book) 
 		if err := book.enter(in.ID, n, out); err != nil {
 			return fmt.Errorf("instance %s: %w", in.ID, err)
 		}
-		if !again || !pause(ctx, time.Duration(try)*tryPause) {
+		if !again {
+			return nil
+		}
+		wait := time.Duration(try) * tryPause
+		b.Log.Emit(Event{Type: Doing, Phase: Waiting, Instance: in.ID, Attempt: n, Elapsed: wait.Seconds()})
+		if !pause(ctx, wait) {
 			return nil
 		}
 	}

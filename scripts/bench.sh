@@ -35,6 +35,11 @@ hello=$(median_ms 41 "$tmp/hello/hello")
 help=$(median_ms 41 bin/mini --help)
 bar "mini --help above a static hello-world" "$(awk -v a="$help" -v b="$hello" 'BEGIN { printf "%.1f", a - b }')" 15 ms
 
+echo "== the live view: 64 workers, 3000 events a second, ten seconds"
+view=$(go test -run '^$' -bench View -benchtime 1x ./cmd/mini/internal/tui | awk '{ for (i = 2; i <= NF; i++) if ($i == "%core") print $(i - 1) }')
+: "${view:?the benchmark of the view has no figure}"
+bar "processor time of the view, of one core" "$(printf '%.2f' "$view")" 2 %
+
 if ! scripts/engine.sh; then
 	echo "the other bars need a container engine"
 	exit "$failed"
@@ -58,7 +63,7 @@ Y
 /usr/bin/env python3 - "$tmp" <<'P' >"$tmp/rss"
 import resource, subprocess, sys
 tmp = sys.argv[1]
-subprocess.run(["bin/mini", "bench", "-q", "--subset", tmp + "/rows.jsonl", "--model-class", "scripted",
+subprocess.run(["bin/mini", "bench", "--progress", "none", "--subset", tmp + "/rows.jsonl", "--model-class", "scripted",
                 "-c", "model.replies=" + tmp + "/replies.yaml", "-o", tmp + "/run"],
                check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 print(round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024, 1))

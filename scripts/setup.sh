@@ -34,6 +34,7 @@ if [[ $1 == demo ]]; then
   need python3 python3 "without a container engine the demo's tests run on this machine"
 fi
 if [[ $1 == test ]]; then
+  need tmux tmux "the tour of README.md is taken on real terminals"
   need gcc gcc "the race detector needs a C compiler"
   if command -v gcc >/dev/null && ! echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1; then
     say "libc6-dev is missing: the race detector needs the C library's headers"

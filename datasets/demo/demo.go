@@ -6,7 +6,7 @@
 // commits everywhere: in the images that scripts/images.sh builds, and, by
 // Unpack, in a folder of a machine without a container engine.
 //
-//	set, err := datasets.Read(ctx, "demo.jsonl", bytes.NewReader(demo.Rows()))
+//	set, err := datasets.Load(ctx, []datasets.Source{datasets.Embedded("demo", demo.Rows())}, datasets.Selection{})
 //	script, err := scripted.Parse("demo/replies.yaml", demo.Replies())
 //	err = demo.Unpack(ctx, "minidemo__ledger-17", dir)
 package demo

@@ -199,7 +199,8 @@ func instances(t *testing.T) []datasets.Instance {
 	if *update {
 		rows = []byte(file(t, "rows.jsonl")) // the embedded ones are from before
 	}
-	set, err := datasets.Read(t.Context(), "demo.jsonl", bytes.NewReader(rows))
+	src := datasets.Embedded("demo", rows)
+	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 // Plain writes a line per event, for logs, pipes and people.
 type Plain struct {
 	w      io.Writer
-	quiet  bool
 	total  int
 	done   int
 	width  int // of the instance column
@@ -37,10 +36,9 @@ const (
 // maxShown bounds the command in a line, in characters.
 const maxShown = 72
 
-// NewPlain writes to w. Quiet leaves out everything but what ended, and
-// warnings. The ids make the columns line up.
-func NewPlain(w io.Writer, quiet bool, ids []string) *Plain {
-	p := &Plain{w: w, quiet: quiet, warned: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst)}
+// NewPlain writes to w. The ids make the columns line up.
+func NewPlain(w io.Writer, ids []string) *Plain {
+	p := &Plain{w: w, warned: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst)}
 	for _, id := range ids {
 		p.width = min(max(p.width, len(id)), 40)
 	}
@@ -60,26 +58,30 @@ func (p *Plain) Event(e runner.Event) {
 			p.about(e, "attempt %d", e.Attempt)
 		}
 	case runner.SandboxReady:
-		p.detail(e, "sandbox ready after %s", seconds(e.Elapsed))
+		p.about(e, "sandbox ready after %s", seconds(e.Elapsed))
 		for _, w := range e.Warnings {
 			p.warn(e, w)
 		}
 	case runner.Step:
-		if !p.quiet && p.steps.Allow() {
+		if p.steps.Allow() {
 			p.about(e, "step %-3d %s  %s", e.Step, status(e), cut(e.Command))
 		}
 	case runner.FormatError:
-		p.detail(e, "step %-3d format error: the reply is sent back", e.Step)
+		p.about(e, "step %-3d format error: the reply is sent back", e.Step)
 	case runner.Pull:
 		p.about(e, "pull: %s", e.Text)
 	case runner.Warning:
 		p.warn(e, e.Text)
 	case runner.AttemptFinished:
-		p.finished(e)
+		p.outcome(e)
+		for _, w := range e.Outcome.Warnings {
+			p.warn(e, w)
+		}
 	}
 }
 
-func (p *Plain) finished(e runner.Event) {
+// outcome says how an attempt ended.
+func (p *Plain) outcome(e runner.Event) {
 	o := e.Outcome
 	if !e.Again {
 		p.done++
@@ -98,9 +100,6 @@ func (p *Plain) finished(e runner.Event) {
 	}
 	if o.Hint != "" && !e.Again {
 		p.about(e, "  %s", o.Hint)
-	}
-	for _, w := range o.Warnings {
-		p.warn(e, w)
 	}
 }
 
@@ -147,12 +146,6 @@ func (p *Plain) name(e runner.Event) string { return fmt.Sprintf("%-*s", p.width
 
 func (p *Plain) about(e runner.Event, format string, args ...any) {
 	p.line("      "+p.name(e)+"  "+format, args...)
-}
-
-func (p *Plain) detail(e runner.Event, format string, args ...any) {
-	if !p.quiet {
-		p.about(e, format, args...)
-	}
 }
 
 // line writes one line. Names, commands and errors come from strangers: what

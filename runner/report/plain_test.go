@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +37,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func TestPlain(t *testing.T) {
+func TestRenderers(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	outcome := func(class trajectories.Class, status string) *trajectories.Outcome {
 		return &trajectories.Outcome{Class: class, ExitStatus: status, Steps: 4, Cost: 0.123, Start: start, End: start.Add(75 * time.Second)}
@@ -53,6 +54,7 @@ func TestPlain(t *testing.T) {
 	events := []runner.Event{
 		{Type: runner.RunStarted, Total: 5, Skipped: 1, Workers: 2},
 		{Type: runner.AttemptStarted, Instance: "a__b-1", Attempt: 1},
+		{Type: runner.Doing, Phase: runner.Starting, Instance: "a__b-1"}, // for screens only
 		{Type: runner.SandboxReady, Instance: "a__b-1", Elapsed: 0.31, Warnings: []string{"the image has no /testbed; commands start in /"}},
 		{Type: runner.Step, Instance: "a__b-1", Step: 1, Command: "ls -la"},
 		{Type: runner.Step, Instance: "a__b-1", Step: 1, ExitCode: 127, Command: strings.Repeat("a long command ", 12)},
@@ -62,19 +64,25 @@ func TestPlain(t *testing.T) {
 		{Type: runner.AttemptFinished, Instance: "c__d-22", Outcome: limit},
 		{Type: runner.AttemptFinished, Instance: "c__d-3", Outcome: lost, Again: true},
 		{Type: runner.AttemptStarted, Instance: "c__d-3", Attempt: 2},
+		{Type: runner.SandboxReady, Instance: "c__d-3", Elapsed: 61, Warnings: []string{"nothing is in /tmp/c__d-3-4711"}},
+		{Type: runner.SandboxReady, Instance: "c__d-4", Elapsed: 61, Warnings: []string{"nothing is in /tmp/c__d-4-815"}},
 		{Type: runner.AttemptFinished, Instance: "c__d-3", Outcome: missing},
 		{Type: runner.Warning, Text: "something \x1b[31mred\u202e and\nmore"},
 	}
-	for name, quiet := range map[string]bool{"plain.txt": false, "quiet.txt": true} {
+	for n := range 100 { // of which Plain leaves out most, so soon after each other
+		events = append(events, runner.Event{Type: runner.Step, Instance: "c__d-3", Step: n, TimedOut: true, ExitCode: -1, Command: "sleep"})
+	}
+	ids := []string{"a__b-1", "c__d-22"}
+	for name, show := range map[string]func(io.Writer) func(runner.Event){
+		"plain.txt":    func(w io.Writer) func(runner.Event) { return report.NewPlain(w, ids).Event },
+		"problems.txt": func(w io.Writer) func(runner.Event) { return report.NewProblems(w, ids).Event },
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // time stands still
 				var out bytes.Buffer
-				p := report.NewPlain(&out, quiet, []string{"a__b-1", "c__d-22"})
+				event := show(&out)
 				for _, e := range events {
-					p.Event(e)
-				}
-				for n := range 100 { // most are left out, so soon after each other
-					p.Event(runner.Event{Type: runner.Step, Instance: "c__d-3", Step: n, TimedOut: true, ExitCode: -1, Command: "sleep"})
+					event(e)
 				}
 				golden(t, name, out.String())
 			})

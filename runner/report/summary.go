@@ -10,22 +10,35 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Summary writes how a run ended.
+// Summary writes how a session ended, in two lines. A Glance says more, and
+// needs the run's files for it.
 func Summary(w io.Writer, s runner.Summary, dir string) error {
+	results := s.Classes[trajectories.Submitted] + s.Classes[trajectories.Limit]
+	_, err := fmt.Fprintf(w, "%s\n$%.2f in %v; files in %s\n",
+		headline(results, s.Instances, counts(s.Classes, s.Unstarted)),
+		float64(s.Cost), s.Elapsed.Round(100*time.Millisecond), Printable(dir))
+	return err
+}
+
+// headline is the first thing to know of a run.
+func headline(results, instances int, parts []string) string {
+	text := fmt.Sprintf("%d of %d instances have a result", results, instances)
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+// counts are the classes that occur, in their order.
+func counts(classes map[trajectories.Class]int, notStarted int) []string {
 	var parts []string
-	for _, c := range []trajectories.Class{
-		trajectories.Submitted, trajectories.Limit, trajectories.Provider,
-		trajectories.Environment, trajectories.Interrupted, trajectories.Internal,
-	} {
-		if n := s.Classes[c]; n > 0 {
+	for _, c := range classOrder {
+		if n := classes[c]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, c))
 		}
 	}
-	if s.Unstarted > 0 {
-		parts = append(parts, fmt.Sprintf("%d not started", s.Unstarted))
+	if notStarted > 0 {
+		parts = append(parts, fmt.Sprintf("%d not started", notStarted))
 	}
-	results := s.Classes[trajectories.Submitted] + s.Classes[trajectories.Limit]
-	_, err := fmt.Fprintf(w, "%d of %d instances have a result: %s\n$%.2f in %v; files in %s\n",
-		results, s.Instances, strings.Join(parts, ", "), float64(s.Cost), s.Elapsed.Round(100*time.Millisecond), dir)
-	return err
+	return parts
 }

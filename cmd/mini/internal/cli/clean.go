@@ -21,7 +21,7 @@ running mini, of another host, and everything that is not mini's stay.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			engine, err := docker.Open(cmd.Context(), docker.EngineConfig{})
 			if err != nil {
-				return err
+				return before(err)
 			}
 			removed, err := engine.Clean(cmd.Context(), all)
 			for _, name := range removed {

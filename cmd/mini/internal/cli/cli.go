@@ -8,16 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/tui"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/hub"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
@@ -28,7 +33,7 @@ import (
 const (
 	exitOK          = 0
 	exitFailed      = 1   // anything else
-	exitUsage       = 2   // a wrong flag, configuration or dataset
+	exitUsage       = 2   // something to mend first; nothing was run
 	exitIncomplete  = 3   // finished, but some instance has no result
 	exitInterrupted = 130 // stopped by a signal
 )
@@ -63,11 +68,16 @@ const killGrace = 5 * time.Second
 
 // Main runs mini with these arguments and returns its exit code.
 func Main(args []string, s Streams) int {
+	if len(args) == 1 && args[0] == tui.GuardCommand {
+		tui.Guard()
+		return exitOK
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	ctx, kill := context.WithCancelCause(context.Background())
 	defer kill(nil)
+	s.Err = &messages{w: s.Err}
 	soft, stop := interruptible(ctx, kill, s.Err)
 	defer stop()
 
@@ -92,7 +102,8 @@ func Main(args []string, s Streams) int {
 // errIncomplete ends a batch some of whose instances have no result.
 var errIncomplete = errors.New("some instances have no result")
 
-// usageError is a mistake on the command line.
+// usageError is something to be mended before anything is run: on the command
+// line, in a file, on this machine.
 type usageError struct{ err error }
 
 func (u *usageError) Error() string { return u.err.Error() }
@@ -102,13 +113,22 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
+// before marks an error of what comes before a run: whatever it is, nothing
+// was run.
+func before(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageError{err}
+}
+
 // exit says what went wrong, and what to do, and picks the exit code.
 func exit(w io.Writer, err error) int {
 	code := exitCode(err)
 	if err == nil || err.Error() == errIncomplete.Error() {
 		return code // the summary has said it
 	}
-	text := "mini: " + lines(err.Error())
+	text := "mini: " + lines(message(err))
 	if hint := hintOf(err); hint != "" {
 		text += "\n      " + lines(hint)
 	}
@@ -116,22 +136,43 @@ func exit(w io.Writer, err error) int {
 	return code
 }
 
+// message is what an error says. A full disk fails one file after the other;
+// it is said once.
+func message(err error) string {
+	full, ok := errors.AsType[*fs.PathError](err)
+	if _, said := errors.AsType[*hub.Error](err); ok && !said && diskFull(err) {
+		return "the disk is full: no room to write in " + filepath.Dir(full.Path)
+	}
+	return err.Error()
+}
+
 func exitCode(err error) int {
 	_, usage := errors.AsType[*usageError](err)
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errIncomplete):
-		return exitIncomplete
 	case errors.Is(err, agent.ErrInterrupted):
 		return exitInterrupted
+	case errors.Is(err, errIncomplete):
+		return exitIncomplete
 	case usage, errors.Is(err, configs.ErrConfig), errors.Is(err, datasets.ErrData), errors.Is(err, runner.ErrNotRun):
 		return exitUsage
+	case diskFull(err):
+		return exitIncomplete
 	}
 	return exitFailed
 }
 
+// diskFull says that a run stopped for want of room. What was written before
+// is good, and the run can go on.
+func diskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
 func hintOf(err error) string {
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		return e.Hint
+	}
 	if e, ok := errors.AsType[*env.Error](err); ok {
 		return e.Hint
 	}
@@ -140,6 +181,16 @@ func hintOf(err error) string {
 	}
 	if _, ok := errors.AsType[*runner.LockedError](err); ok {
 		return "nothing was started"
+	}
+	switch {
+	case diskFull(err):
+		return "make room, then run it again; a batch goes on with the same -o"
+	case errors.Is(err, fs.ErrPermission):
+		return "this user may not do that there; change the rights (ls -ld shows them), or name another place"
+	case errors.Is(err, syscall.EROFS):
+		return "that file system can only be read; name another place"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "a file stands where a folder is needed; name another place"
 	}
 	return ""
 }

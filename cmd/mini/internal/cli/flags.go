@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,30 +11,51 @@ import (
 )
 
 // configFlags are the flags that are configuration, for every command that
-// runs an agent.
+// runs an agent or shows with what it would run.
 type configFlags struct {
-	set              *pflag.FlagSet
-	config           []string
-	model            string
-	modelClass       string
-	environmentClass string
-	costLimit        float64
-	noAutosubmit     bool
+	set    *pflag.FlagSet
+	config []string
 }
 
 func (c *configFlags) flags(f *pflag.FlagSet) {
 	c.set = f
-	f.StringArrayVarP(&c.config, "config", "c", nil, "YAML `FILE` or key.sub=value on top of the defaults; repeatable")
-	f.StringVarP(&c.model, "model", "m", "", "`NAME` of the model")
-	f.StringVar(&c.modelClass, "model-class", "", "openai, or scripted (replies from -c model.replies=FILE)")
-	f.StringVar(&c.environmentClass, "environment-class", "", "docker or local")
-	f.Float64VarP(&c.costLimit, "cost-limit", "l", 0, "US `DOLLARS` an attempt may cost; 0 is no limit (default 3)")
-	f.BoolVar(&c.noAutosubmit, "no-autosubmit", false, "when a limit ends an attempt, submit nothing instead of the working diff")
+	f.StringArrayVarP(&c.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
+	f.StringP("model", "m", "", "`NAME` of the model")
+	f.String("model-class", "", "`NAME`: openai or scripted")
+	f.String("environment-class", "", "`NAME`: docker or local")
+	f.Float64P("cost-limit", "l", 0, "`USD` an attempt; 0 is no limit (default 3)")
+	f.Bool("no-autosubmit", false, "at a limit, do not submit the diff")
+	peerFlags(f)
 }
 
-// resolve merges the shipped defaults, the layers of the command, the user's
-// file, -c and the flags, in the order of the design.
+// settingFlags are the flags that stand for a setting. A command need not have
+// all of them.
+var settingFlags = []struct{ flag, key string }{
+	{"model", "model.model_name"},
+	{"model-class", "model.model_class"},
+	{"environment-class", "environment.environment_class"},
+	{"cost-limit", "agent.cost_limit"},
+	{"no-autosubmit", "agent.autosubmit"},
+	{"workers", "run.workers"},
+}
+
+// resolve is the configuration a command runs with. It refuses what
+// mini-swe-agent would heed and mini cannot.
 func (c *configFlags) resolve(shipped ...string) (*configs.Resolved, error) {
+	if err := refusal(c.set, os.Environ()); err != nil {
+		return nil, err
+	}
+	cfg, err := c.merge(shipped...)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, checkModelName(cfg, os.Getenv("OPENAI_BASE_URL"))
+}
+
+// merge lays the layers on top of each other, in the order of the design: the
+// shipped defaults, the user's file, the variables of mini-swe-agent, what the
+// command adds, -c, and the flags.
+func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 	var layers []configs.Layer
 	add := func(l configs.Layer, err error) error {
 		layers = append(layers, l)
@@ -48,45 +68,78 @@ func (c *configFlags) resolve(shipped ...string) (*configs.Resolved, error) {
 		if i > 0 {
 			continue
 		}
-		// The user's file comes right above the defaults; what a command
-		// adds to those (the demo's settings) is above it.
-		if path := userConfig(); path != "" {
+		// The user's own settings come right above the defaults; what a
+		// command adds to those (the demo's settings) is above them.
+		if path := userConfig(); exists(path) {
 			if err := add(configs.ReadFile(path)); err != nil {
 				return nil, err
 			}
 		}
+		peers, err := peerLayers(os.Environ(), name)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, peers...)
 	}
 	for _, arg := range c.config {
-		if err := add(configs.Read(arg)); err != nil {
+		if err := add(configs.Read(arg, configDirs()...)); err != nil {
 			return nil, err
 		}
 	}
-	for _, f := range []struct{ flag, key, value string }{
-		{"model", "model.model_name", strconv.Quote(c.model)},
-		{"model-class", "model.model_class", strconv.Quote(c.modelClass)},
-		{"environment-class", "environment.environment_class", strconv.Quote(c.environmentClass)},
-		{"cost-limit", "agent.cost_limit", fmt.Sprint(c.costLimit)},
-		{"no-autosubmit", "agent.autosubmit", strconv.FormatBool(!c.noAutosubmit)},
-	} {
-		if !c.set.Changed(f.flag) {
+	for _, s := range settingFlags {
+		f := c.set.Lookup(s.flag)
+		if f == nil || !f.Changed {
 			continue
 		}
-		if err := add(configs.Setting("--"+f.flag, f.key, f.value)); err != nil {
+		if err := add(configs.Setting("--"+s.flag, s.key, flagValue(f))); err != nil {
 			return nil, err
 		}
 	}
 	return configs.Merge(layers...)
 }
 
-// userConfig is the user's own file, where there is one.
+// flagValue is what a flag was given, as the value of a setting.
+func flagValue(f *pflag.Flag) string {
+	switch value := f.Value.String(); {
+	case f.Name == "no-autosubmit":
+		return strconv.FormatBool(value != "true")
+	case f.Value.Type() == "string":
+		return strconv.Quote(value)
+	default:
+		return value
+	}
+}
+
+// configDirs are where -c looks for a file that is not where its name says.
+func configDirs() []string {
+	if dir := os.Getenv("MSWEA_CONFIG_DIR"); dir != "" {
+		return []string{dir}
+	}
+	return nil
+}
+
+// userConfig is where the user's own file is looked for; "" where the system
+// does not say.
 func userConfig() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
 		return ""
 	}
-	path := filepath.Join(dir, "mini", "config.yaml")
-	if _, err := os.Stat(path); err != nil {
-		return ""
+	return filepath.Join(dir, "mini", "config.yaml")
+}
+
+func exists(path string) bool {
+	if path == "" {
+		return false
 	}
-	return path
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// userConfigHint names the user's file in messages.
+func userConfigHint() string {
+	if path := userConfig(); path != "" {
+		return path
+	}
+	return "a file for -c"
 }

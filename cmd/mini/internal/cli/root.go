@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // newRoot is the tree of commands. kill is the context that ends only when
@@ -14,20 +15,28 @@ import (
 func newRoot(kill context.Context, s Streams) *cobra.Command {
 	opts := &taskOptions{}
 	root := &cobra.Command{
-		Use:   "mini [-t TASK]",
+		Use:   "mini -t TASK",
 		Short: "Let a language model fix software in a sandbox, by bash alone",
 		Long: `mini lets a language model work on software by bash alone: on one task in the
 current folder, or on hundreds of benchmark instances in containers.`,
-		Example: `  mini -m gpt-5-mini -t "make the tests pass"     one task, here; asks before each command
-  mini bench --subset demo                        five small repositories, replies scripted
-  mini bench --subset verified.jsonl.gz -w 8 -m gpt-5-mini -o runs/first`,
+		Example: `  mini -m gpt-5-mini -t "make the tests pass"   one task, here; asks first
+  mini bench --subset demo                      five small repositories, no key
+  mini bench --subset verified -w 8 -m gpt-5-mini -o runs/first
+  mini doctor                                   is this machine ready?`,
+		Annotations:   map[string]string{groupsKey: "task: task yolo output; with: model model-class cost-limit environment-class config no-autosubmit; mini: version"},
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("task") {
+			switch {
+			case onlyVersion(cmd.Flags()):
+				_, err := fmt.Fprintln(s.Out, "mini", version())
+				return err
+			case cmd.Flags().NFlag() == 0:
 				return cmd.Help()
+			case !cmd.Flags().Changed("task"):
+				return usagef("what is to be done? Say -t TASK, or -t - to read it from stdin; see mini --help")
 			}
 			return runTask(cmd.Context(), kill, s, opts)
 		},
@@ -36,17 +45,40 @@ current folder, or on hundreds of benchmark instances in containers.`,
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	root.CompletionOptions.HiddenDefaultCmd = true
+	setHelp(root)
 	root.SetFlagErrorFunc(flagError)
-	root.SuggestionsMinimumDistance = 2
 	opts.flags(root.Flags())
-	root.AddCommand(newBench(kill, s), newClean(s)) //nolint:contextcheck // cobra hands commands their context
+	visualFlag(root.Flags())
+	root.InitDefaultVersionFlag()
+	root.Flags().Lookup("version").Usage = "print the version, also -v alone"
+	root.AddCommand(newBench(kill, s), newClean(s), newReport(s))                 //nolint:contextcheck // cobra hands commands their context
+	root.AddCommand(newConfig(s), newCompletion(s), newDatasets(s), newDoctor(s)) //nolint:contextcheck // as above
+	root.AddCommand(newPeerCommands()...)
+	setCompletions(root)
 	return root
 }
 
 // flagError turns cobra's word into a usage error that says where help is.
 func flagError(cmd *cobra.Command, err error) error {
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return usagef("--%s: %s is needed, %.60q is not; see %s --help",
+			bad.GetFlag().Name, valueKind(bad.GetFlag().Value.Type()), bad.GetValue(), cmd.CommandPath())
+	}
 	return usagef("%w; see %s --help", err, cmd.CommandPath())
+}
+
+// valueKind says what a flag takes, without Go's type names.
+func valueKind(flagType string) string {
+	switch flagType {
+	case "bool":
+		return "true or false"
+	case "float64":
+		return "a number"
+	case "uint64":
+		return "a whole number from 0 on"
+	default:
+		return "a whole number"
+	}
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
@@ -54,13 +86,34 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if cmd.HasSubCommands() {
-		text := fmt.Sprintf("unknown command %q", args[0])
+		text := fmt.Sprintf("unknown command %.60q", args[0])
+		cmd.SuggestionsMinimumDistance = 2
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 			text += fmt.Sprintf("; did you mean %s?", near[0])
 		}
-		return &usageError{errors.New(text + "; see mini --help")}
+		return &usageError{errors.New(text + "; see " + cmd.CommandPath() + " --help")}
 	}
 	return usagef("%s takes flags only, not %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+}
+
+// exactlyOne is for commands that take one argument.
+func exactlyOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef("%s takes %s, and nothing else; see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// atLeastOne is for commands that take a list.
+func atLeastOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("%s takes %s; see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+		}
+		return nil
+	}
 }
 
 // Version is set by the linker.

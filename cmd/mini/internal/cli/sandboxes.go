@@ -101,7 +101,7 @@ func newSandboxes(
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, before(err)
 	}
 	stop := context.AfterFunc(kill, s.killAll)
 	closeShared := s.close
@@ -156,6 +156,7 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 		if c.Image == "" {
 			c.Image = in.ImageName()
 		}
+		emit(runner.Event{Type: runner.Doing, Phase: runner.Starting, Instance: in.ID, Text: c.Image})
 		box, err := engine.Start(ctx, c)
 		if err != nil {
 			return nil, err // not a typed nil
@@ -179,11 +180,13 @@ func pullEvents(emit func(runner.Event)) func(docker.PullProgress) {
 			return
 		}
 		told[p.Image] = time.Now()
-		text := fmt.Sprintf("%s: %d of %d layers, %d of %d MB", p.Image, p.LayersDone, p.Layers, p.Bytes>>20, p.Total>>20)
+		text := fmt.Sprintf("%s: %d of %d layers, %d of %d MB", p.Image, p.LayersDone, p.Layers, p.Bytes/1e6, p.Total/1e6)
 		if p.Done {
 			text = p.Image + ": the pull has ended"
 		}
-		emit(runner.Event{Type: runner.Pull, Text: text})
+		emit(runner.Event{Type: runner.Pull, Text: text, Pull: &runner.PullState{
+			Image: p.Image, Layers: p.Layers, LayersDone: p.LayersDone, Bytes: p.Bytes, Total: p.Total, Done: p.Done,
+		}})
 	}
 }
 

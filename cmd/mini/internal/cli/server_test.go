@@ -22,6 +22,10 @@ var conversation = []string{
 // plain and streaming.
 func newOpenAI(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.Header.Get("Authorization") == "Bearer "+serverKey {
+			write(w, map[string]any{"data": []any{map[string]any{"id": "loopback-1"}}})
+			return
+		}
 		var req struct {
 			Stream   bool
 			Messages []struct{ Role string }

@@ -36,6 +36,7 @@ func interruptible(ctx context.Context, kill context.CancelCauseFunc, w io.Write
 			case <-signals:
 			}
 			if !first {
+				_, _ = fmt.Fprintln(w, "mini: killing what runs") // only for people
 				kill(agent.ErrInterrupted)
 				return
 			}
@@ -48,5 +49,12 @@ func interruptible(ctx context.Context, kill context.CancelCauseFunc, w io.Write
 		close(done)
 		<-finished
 		cancel(nil)
+	}
+}
+
+// interruptSelf is Ctrl-C where the terminal makes no signal of it.
+func interruptSelf() {
+	if p, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = p.Signal(os.Interrupt) // where there are no signals, the key does nothing
 	}
 }

@@ -33,10 +33,10 @@ type taskOptions struct {
 
 func (o *taskOptions) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringVarP(&o.task, "task", "t", "", "what to do; - reads it from stdin")
+	f.StringVarP(&o.task, "task", "t", "", "`TEXT`: what to do; - reads it from stdin")
 	f.BoolVarP(&o.yes, "yolo", "y", false, "run commands without asking")
 	o.configFlags.flags(f)
-	f.StringVarP(&o.output, "output", "o", "", "`FILE` of the trajectory (.traj.json), or a folder for it")
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` (.json) or folder of the trajectory")
 }
 
 // maxTask bounds a task that is read from stdin, in bytes.
@@ -49,6 +49,9 @@ const taskID = "task"
 func runTask(ctx, kill context.Context, s Streams, o *taskOptions) error {
 	cfg, err := o.resolve("mini")
 	if err != nil {
+		return err
+	}
+	if err := sayNotes(s.Err); err != nil {
 		return err
 	}
 	if o.task == "-" {
@@ -78,7 +81,7 @@ func runTask(ctx, kill context.Context, s Streams, o *taskOptions) error {
 	}
 	files, err := newTaskFiles(o.output, time.Now())
 	if err != nil {
-		return err
+		return before(err)
 	}
 	boxes, err := newTaskSandbox(ctx, kill, cfg, files.journal, s.Err)
 	if err != nil {
@@ -90,7 +93,7 @@ func runTask(ctx, kill context.Context, s Streams, o *taskOptions) error {
 
 // newTaskSandbox is the current folder, or a container where one is asked for.
 func newTaskSandbox(ctx, kill context.Context, cfg *configs.Resolved, name string, w io.Writer) (*sandboxes, error) {
-	progress := report.NewPlain(w, false, nil)
+	progress := report.NewPlain(w, nil)
 	if cfg.Environment.Class == "docker" && cfg.Environment.Image == "" {
 		return nil, usagef("which image? add -c environment.image=NAME")
 	}

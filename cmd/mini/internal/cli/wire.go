@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/minibench/mini/configs"
@@ -15,20 +14,6 @@ import (
 	"github.com/minibench/mini/model/scripted"
 	"github.com/minibench/mini/runner"
 )
-
-// demoSubset is the name of the embedded dataset.
-const demoSubset = "demo"
-
-// loadSubset turns what --subset was given into rows.
-func loadSubset(ctx context.Context, name string) (datasets.Set, error) {
-	if name == demoSubset {
-		return datasets.Read(ctx, "demo.jsonl", strings.NewReader(string(demo.Rows())))
-	}
-	if _, err := os.Stat(name); err != nil && !strings.ContainsAny(name, `./\`) {
-		return datasets.Set{}, usagef("--subset %q: no such set; it takes demo, or the path of a .json or .jsonl file of SWE-bench rows (also .gz)", name)
-	}
-	return datasets.Load(ctx, name)
-}
 
 // newModels makes what answers, and finds out before anything runs whether it
 // can answer for every instance.
@@ -60,6 +45,9 @@ func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
 		return nil, usagef("the scripted model needs its replies: -c model.replies=FILE (YAML or JSON, or a trajectory)")
 	}
 	script, err := scripted.Load(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, usagef("model.replies: %s: no such file; it holds the replies, as YAML or JSON, or is a trajectory", path)
+	}
 	if err != nil {
 		return nil, &usageError{err}
 	}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// peerFlagAnswers are flags of mini-swe-agent that mini has no use for.
+var peerFlagAnswers = map[string]string{
+	"agent-class": "mini has one agent; leave it out",
+	"visual":      "mini shows one task line by line; leave it out",
+}
+
+// peerFlags registers what mini-swe-agent's users may type. mini ends without
+// a question anyway, so --exit-immediately has nothing to do.
+func peerFlags(f *pflag.FlagSet) {
+	f.String("agent-class", "", "")
+	f.Bool("exit-immediately", false, "")
+	for _, name := range []string{"agent-class", "exit-immediately"} {
+		f.Lookup(name).Hidden = true
+	}
+}
+
+// visualFlag takes -v, which stands for --version alone and is --visual of
+// mini-swe-agent beside other flags.
+func visualFlag(f *pflag.FlagSet) {
+	f.BoolP("visual", "v", false, "")
+	f.Lookup("visual").Hidden = true
+}
+
+// onlyVersion says that mini was called as `mini -v`.
+func onlyVersion(f *pflag.FlagSet) bool { return f.Changed("visual") && f.NFlag() == 1 }
+
+// newPeerCommands answer the commands of mini-extra.
+func newPeerCommands() []*cobra.Command {
+	return []*cobra.Command{
+		answered("swebench-single", "use mini bench --subset SET -i ID; it works on that instance alone"),
+		answered("inspect", "there is no browser yet; mini report RUN -i ID shows an instance of a run", "i", "inspector"),
+		answered("programbench", "mini has no ProgramBench"),
+		answered("extra", "the commands of mini-extra are mini's own: mini bench, mini report, mini config", "mini-extra", "e"),
+	}
+}
+
+// newPeerConfigCommands answer those of mini-extra config, which change a file
+// of keys. mini has no such file.
+func newPeerConfigCommands() []*cobra.Command {
+	var commands []*cobra.Command
+	for _, name := range []string{"setup", "set", "unset", "edit"} {
+		commands = append(commands, answered(name,
+			"mini asks for nothing; write settings into "+userConfigHint()+", and export keys, as OPENAI_API_KEY"))
+	}
+	return commands
+}
+
+// answered is a command that only says what to use instead.
+func answered(name, answer string, aliases ...string) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Aliases: aliases, Hidden: true, DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return usagef("%s: %s", cmd.CommandPath(), answer) },
+	}
+}

@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/hub"
+)
+
+// words offers a fixed list, and no files.
+func words(list ...string) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeSubset offers the names of datasets, and files of rows.
+func completeSubset(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	found := beginning(subsetNames(), typed)
+	return offer(append(found, files(typed, ".jsonl", ".json", ".jsonl.gz", ".json.gz", ".parquet")...))
+}
+
+// subsetNames are the datasets that have a name.
+func subsetNames() []string {
+	return append([]string{demoSubset}, aliasNames()...)
+}
+
+func aliasNames() []string {
+	var names []string
+	for _, a := range hub.Aliases() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// offer lets go on typing after what is only the beginning of a word.
+func offer(list []string) ([]string, cobra.ShellCompDirective) {
+	for _, w := range list {
+		if strings.ContainsAny(w[len(w)-1:], "/.=") {
+			return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completionTime bounds what a key press may wait for.
+const completionTime = 2 * time.Second
+
+// completeRow offers the ids of the datasets on the line.
+func completeRow(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return idsOnLine(cmd, typed, nil), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeShowRow offers ids too, without a dataset on the line of every one
+// that has a name.
+func completeShowRow(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return idsOnLine(cmd, typed, subsetNames()), cobra.ShellCompDirectiveNoFileComp
+}
+
+func idsOnLine(cmd *cobra.Command, typed string, otherwise []string) []string {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	subsets := flagValues(cmd.Flags(), "subset")
+	if len(subsets) == 0 {
+		subsets = otherwise
+	}
+	split := strings.Join(flagValues(cmd.Flags(), "split"), "")
+	return beginning(completeIDs(ctx, subsets, split), typed)
+}
+
+// completeIDs are the ids of datasets, as far as they are on this machine.
+// cobra reads the line twice, so that a dataset may be named twice.
+func completeIDs(ctx context.Context, subsets []string, split string) []string {
+	var all []string
+	for i, name := range subsets {
+		if slices.Contains(subsets[:i], name) {
+			continue
+		}
+		source, ok := sourceHere(ctx, name, split)
+		if !ok {
+			continue
+		}
+		if ids, err := datasets.IDs(ctx, source); err == nil {
+			all = append(all, ids...)
+		}
+	}
+	return all
+}
+
+// flagValues are what a flag was given, once or many times.
+func flagValues(set *pflag.FlagSet, name string) []string {
+	f := set.Lookup(name)
+	if f == nil || !f.Changed {
+		return nil
+	}
+	if many, ok := f.Value.(pflag.SliceValue); ok {
+		return many.GetSlice()
+	}
+	return []string{f.Value.String()}
+}
+
+// completeConfig offers sections, then their keys with =, and YAML files.
+func completeConfig(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if strings.Contains(typed, "=") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return offer(append(beginning(keysAfter(typed, "="), typed), files(typed, ".yaml", ".yml")...))
+}
+
+// keysAfter are the sections, or, once a section is typed, its keys with end.
+func keysAfter(typed, end string) []string {
+	var keys []string
+	for _, key := range configs.Keys() {
+		section, _, _ := strings.Cut(key, ".")
+		if !strings.HasPrefix(typed, section+".") {
+			key, end := section+".", ""
+			if len(keys) == 0 || keys[len(keys)-1] != key {
+				keys = append(keys, key+end)
+			}
+			continue
+		}
+		keys = append(keys, key+end)
+	}
+	return keys
+}
+
+// completeShow offers what `mini config show` can show.
+func completeShow(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var offers []string
+	if len(args) == 0 {
+		offers = []string{"bench", "task"}
+	}
+	if strings.Contains(typed, ".") {
+		offers = keysAfter(typed, "")
+	} else {
+		offers = append(offers, configs.Sections()...)
+	}
+	return beginning(offers, typed), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeRun offers folders that hold a run.
+func completeRun(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var runs []string
+	for _, path := range files(typed) {
+		dir := strings.TrimSuffix(path, "/")
+		switch {
+		case exists(filepath.Join(dir, "run.json")):
+			runs = append(runs, dir)
+		case len(globbed(filepath.Join(dir, "*", "run.json"))) > 0:
+			runs = append(runs, path)
+		}
+	}
+	return offer(runs)
+}
+
+func globbed(pattern string) []string {
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil // a name with [ in it
+	}
+	return paths
+}
+
+// maxOffers bounds how much of a folder is looked at.
+const maxOffers = 2000
+
+// files are those beside what was typed that have one of the endings, and
+// folders, which get a slash.
+func files(typed string, endings ...string) []string {
+	dir, base := filepath.Split(typed)
+	entries, err := os.ReadDir(filepath.Join(".", dir))
+	if filepath.IsAbs(typed) {
+		entries, err = os.ReadDir(dir)
+	}
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, e := range entries[:min(len(entries), maxOffers)] {
+		name := e.Name()
+		if !strings.HasPrefix(name, base) || strings.HasPrefix(name, ".") && base == "" {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+			found = append(found, dir+name+"/")
+		} else if slices.ContainsFunc(endings, func(end string) bool { return strings.HasSuffix(name, end) }) {
+			found = append(found, dir+name)
+		}
+	}
+	return found
+}
+
+func beginning(list []string, typed string) []string {
+	var found []string
+	for _, w := range list {
+		if strings.HasPrefix(w, typed) {
+			found = append(found, w)
+		}
+	}
+	return found
+}

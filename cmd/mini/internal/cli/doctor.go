@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/minibench/mini/cmd/mini/internal/doctor"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/model/openai"
+)
+
+// doctorOptions are the flags of mini doctor: those of the batch to come.
+type doctorOptions struct {
+	configFlags
+	subsetFlags
+	selection datasets.Selection
+	json      bool
+}
+
+func newDoctor(s Streams) *cobra.Command {
+	o := &doctorOptions{}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Is this machine ready? A line for each check, and what to do",
+		Long: `Looks at what a batch will need: the container engine, memory and disks, the
+key and the model's server, the hub, limits. Give it the flags of the batch and
+it checks for that one. It ends with 2 when something is missing that mini
+cannot work without; what is only unfortunate is a warning. It asks servers,
+but starts nothing, fetches nothing and costs nothing.`,
+		Example: `  mini doctor
+  mini doctor --subset verified --slice 0:50 -w 8 -m gpt-5-mini
+  mini doctor --json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	o.subsetFlags.flags(f)
+	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "only this `ID`; repeatable")
+	f.StringVar(&o.selection.Filter, "filter", "", "only ids that begin with a match of this `REGEX`")
+	f.StringVar(&o.selection.Slice, "slice", "", "`START:STOP:STEP` of the rows, after the filter")
+	f.IntP("workers", "w", 1, "instances at once")
+	o.configFlags.flags(f)
+	for _, name := range []string{"cost-limit", "no-autosubmit"} { // taken, so that a batch's flags can be given as they are
+		_ = f.MarkHidden(name) // fails for flags that do not exist
+	}
+	f.BoolVar(&o.json, "json", false, "print the checks as JSON on stdout")
+	return cmd
+}
+
+func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
+	layers := []string{"swebench"}
+	if len(o.subsets) == 1 && o.subsets[0] == demoSubset {
+		layers = append(layers, "demo")
+	}
+	cfg, err := o.resolve(layers...)
+	if err != nil {
+		return err
+	}
+	container, err := containerConfig(cfg, "")
+	if err != nil {
+		return err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return usagef("this folder cannot be used: %w", err)
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return err
+	}
+	own := cmp.Or(cfg.Model.BaseURL, os.Getenv("OPENAI_BASE_URL"))
+	c := doctor.Config{
+		Environment: cfg.Environment.Class, HelperDir: cfg.Environment.HelperDir, Platform: cfg.Environment.Platform,
+		MemoryBytes: memoryOf(container), Workers: cfg.Run.Workers,
+		Scripted: cfg.Model.Class == "scripted", Model: cfg.Model.Name,
+		BaseURL: cmp.Or(own, openai.DefaultBaseURL), OwnServer: own != "",
+		KeyEnv: cfg.Model.APIKeyEnv, Key: os.Getenv(cfg.Model.APIKeyEnv),
+		Dir: here, Cache: cache, Hub: pingHub, Hint: hintOf, Terminal: terminalOf(s),
+	}
+	if len(o.subsets) > 0 {
+		c.Plan = func(ctx context.Context) (doctor.Plan, error) { return o.plan(ctx, cfg) }
+	}
+	checks := doctor.Examine(ctx, c)
+	failed := doctor.Failed(checks)
+	if o.json {
+		enc := json.NewEncoder(s.Out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(map[string]any{"format": "mini-doctor-1", "ready": len(failed) == 0, "checks": checks})
+	} else {
+		err = doctor.Write(s.Out, checks, widthOf(s.Out))
+	}
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(failed) > 0:
+		return usagef("not ready: %s; see FAIL above", strings.Join(failed, ", "))
+	}
+	return nil
+}
+
+// memoryOf is how much a sandbox may take, in bytes; 0 means no bound.
+func memoryOf(c docker.Config) int64 {
+	return max(0, cmp.Or(c.MemoryBytes, docker.DefaultMemory))
+}
+
+// pingHub asks the hub for a sign of life.
+func pingHub(ctx context.Context) error {
+	h, err := openHub(hub.Config{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	return h.Ping(ctx)
+}
+
+// plan counts the images of the rows, as far as these are on this machine.
+func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor.Plan, error) {
+	var sources []datasets.Source
+	for _, name := range o.subsets {
+		source, ok := sourceHere(ctx, name, o.split)
+		switch {
+		case ok:
+			sources = append(sources, source)
+		case ctx.Err() != nil:
+			return doctor.Plan{}, ctx.Err()
+		case looksLikeFile(name):
+			_, err := datasets.Local(name, o.split)
+			return doctor.Plan{}, cmp.Or(err, fmt.Errorf("%s is no file of rows", name))
+		default:
+			if _, err := hub.ParseRef(name, o.split); err != nil {
+				return doctor.Plan{}, err
+			}
+			return doctor.Plan{}, &doctor.AbsentError{Set: name}
+		}
+	}
+	set, err := datasets.Load(ctx, sources, o.selection)
+	if err != nil {
+		return doctor.Plan{}, err
+	}
+	if len(set.Instances) == 0 {
+		return doctor.Plan{}, errors.New("no instance is left after --instance, --filter and --slice")
+	}
+	p := doctor.Plan{Instances: len(set.Instances)}
+	if cfg.Environment.Class == "local" {
+		return p, nil
+	}
+	seen := map[string]bool{}
+	var images []string
+	for _, in := range set.Instances {
+		name := cmp.Or(cfg.Environment.Image, in.ImageName())
+		if !seen[name] {
+			seen[name] = true
+			images = append(images, name)
+		}
+	}
+	found := measure(ctx, images, cfg.Environment.Platform)
+	p.Images, p.Missing, p.MissingBytes, p.Problem = found.Distinct, found.Pull, found.PullBytes, found.Problem
+	return p, nil
+}
+
+// terminalOf says what mini can show.
+func terminalOf(s Streams) string {
+	f, ok := s.Out.(*os.File)
+	if !ok || !s.OutTerminal {
+		return "stdout is no terminal"
+	}
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return "a terminal that does not say how large it is"
+	}
+	return fmt.Sprintf("%d columns, %d lines, TERM=%s", width, height, cmp.Or(os.Getenv("TERM"), "(not set)"))
+}

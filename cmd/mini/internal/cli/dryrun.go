@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/minibench/mini/runner/report"
+)
+
+// printPlan writes a plan for people.
+func printPlan(w io.Writer, p plan) error {
+	var s strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&s, "%-10s %s\n", name, report.Printable(fmt.Sprintf(format, args...)))
+	}
+	s.WriteString("dry run: nothing is started, and no model is called\n\n")
+	for i, e := range p.Datasets {
+		line(label(i, "dataset"), "%s", editionText(e))
+	}
+	line("instances", "%s", instancesText(p))
+	line("sandboxes", "%s, %s at once", p.Sandbox, count(p.Workers, "instance"))
+	if p.Images.Distinct > 0 {
+		line("images", "%s", imagesText(p.Images))
+		line("disk", "%s", diskText(p.Images))
+	}
+	line("model", "%s", modelText(p.Model))
+	line("cost", "%s", costText(p.Cost, p.Selected-p.Done))
+	line("folder", "%s", p.Folder)
+
+	s.WriteString("\ninstances, in order:\n")
+	for i, in := range p.Instances {
+		if i == maxPlanned && len(p.Instances) > maxPlanned+1 {
+			fmt.Fprintf(&s, "  ... and %d more; --json lists them all\n", len(p.Instances)-i)
+			break
+		}
+		text := fmt.Sprintf("  %-40s %s", in.ID, in.Image)
+		if in.Done {
+			text = fmt.Sprintf("  %-40s has a result, is left as it is", in.ID)
+		}
+		s.WriteString(report.Printable(text) + "\n")
+	}
+	fmt.Fprintf(&s, "\nfirst words to the model about %s:\n", report.Printable(p.Prompts.ID))
+	for _, part := range []struct{ role, text string }{{"system", p.Prompts.System}, {"user", p.Prompts.Instance}} {
+		fmt.Fprintf(&s, "\n--- %s ---\n%s\n", part.role, strings.TrimRight(lines(part.text), "\n"))
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// maxPlanned bounds the instances that a plan lists for people.
+const maxPlanned = 20
+
+// label says a name once for several lines.
+func label(i int, name string) string {
+	if i > 0 {
+		return ""
+	}
+	return name
+}
+
+func instancesText(p plan) string {
+	text := fmt.Sprintf("%d of %d", p.Selected, p.Rows)
+	if p.Done > 0 {
+		text += fmt.Sprintf("; %d have a result already, %d to run", p.Done, p.Selected-p.Done)
+	}
+	return text
+}
+
+func imagesText(p imagePlan) string {
+	if p.Problem != "" {
+		return fmt.Sprintf("%d distinct; nothing is known of them: %s", p.Distinct, p.Problem)
+	}
+	text := fmt.Sprintf("%d distinct: %d here", p.Distinct, p.Local)
+	if p.Local > 0 {
+		text += fmt.Sprintf(" (%s, shared layers counted each time)", bytesText(p.LocalBytes))
+	}
+	return text + fmt.Sprintf(", %d to pull", p.Pull)
+}
+
+func diskText(p imagePlan) string {
+	switch {
+	case p.Problem != "":
+		return "not known without the container engine; see mini doctor"
+	case p.Pull == 0:
+		return "no image is to be pulled; the run's own files take some MB an instance"
+	}
+	return fmt.Sprintf("about %s for the images to pull (a rough 0.5 GB each); mini doctor says what is free",
+		bytesText(p.PullBytes))
+}
+
+func modelText(m modelPlan) string {
+	text := m.Name + ", class " + m.Class
+	if m.Class == "scripted" {
+		return text + ": replies from a file"
+	}
+	if m.BaseURL != "" {
+		text += ", at " + m.BaseURL
+	}
+	if m.KeyPresent {
+		return text + ", key from " + m.KeyEnv
+	}
+	return text + ", no key (" + m.KeyEnv + " is not set)"
+}
+
+func costText(c costPlan, attempts int) string {
+	switch {
+	case c.Ceiling == nil:
+		return "not bounded: there is no cost limit (-l DOLLARS sets one)"
+	case *c.Ceiling == 0 && c.PriceKnown:
+		return "nothing: no model is called"
+	}
+	text := fmt.Sprintf("at most $%.2f: %s at $%.2f each, and what their last calls cost",
+		*c.Ceiling, count(attempts, "attempt"), c.LimitPerAttempt)
+	if !c.PriceKnown {
+		text += "; it holds only if the server reports costs, since model.price is not set"
+	}
+	return text
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,195 @@
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// screen is a terminal with a shell on it, as tmux sees it.
+type screen struct {
+	t      *testing.T
+	socket string
+	dir    string
+}
+
+// newScreen starts a shell in dir, on a screen of 80x24. With
+// MINI_REQUIRE_DOCKER=1 in the environment it fails where there is no tmux.
+func newScreen(t *testing.T, dir string) *screen {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		if os.Getenv("MINI_REQUIRE_DOCKER") == "1" {
+			t.Fatalf("tmux is required: %v", err)
+		}
+		t.Skipf("tmux is not installed: %v", err)
+	}
+	s := &screen{t: t, socket: filepath.Join(dir, "tmux"), dir: dir}
+	s.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", dir,
+		"env -u CI -u NO_COLOR -u BASH_ENV -u ENV PS1='ready$ ' HOME="+dir+" sh")
+	t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.socket, "kill-server").Run() })
+	s.until("a prompt", "ready$")
+	return s
+}
+
+func (s *screen) tmux(args ...string) string {
+	s.t.Helper()
+	out, err := exec.CommandContext(s.t.Context(), "tmux", append([]string{"-S", s.socket}, args...)...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("tmux %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+// until waits for a screen that has all of these, with what has scrolled off
+// its upper end.
+func (s *screen) until(what string, texts ...string) {
+	s.t.Helper()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	timeout := time.After(30 * time.Second)
+	for {
+		shown, missing := s.tmux("capture-pane", "-p", "-S", "-200"), ""
+		for _, text := range texts {
+			if !strings.Contains(shown, text) {
+				missing = text
+			}
+		}
+		if missing == "" {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-timeout:
+			s.t.Fatalf("%s: no %q on the screen:\n%s", what, missing, shown)
+		}
+	}
+}
+
+func (s *screen) line(command string) {
+	s.t.Helper()
+	s.tmux("send-keys", "-l", command)
+	s.tmux("send-keys", "Enter")
+}
+
+// restored looks at the terminal after mini: the normal screen, what was on it
+// before, a cursor, and a line that edits and shows what is typed.
+func (s *screen) restored(what string, texts ...string) {
+	s.t.Helper()
+	s.until(what, append(texts, "mini bench --subset", "ready$")...)
+	if got := strings.TrimSpace(s.tmux("display", "-p", "alternate #{alternate_on} cursor #{cursor_flag}")); got != "alternate 0 cursor 1" {
+		s.t.Errorf("%s: %s", what, got)
+	}
+	s.line(`clear; echo modes: $(stty -a | tr -s ' ;' '\n' | grep -x -e icanon -e echo -e opost -e isig | sort)`)
+	s.until(what, "modes: echo icanon isig opost")
+}
+
+// batchFolder has a batch of three: two go on once a file "go" is there, and
+// one fails at once.
+func batchFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"rows.jsonl": `{"instance_id":"a","problem_statement":"p"}
+{"instance_id":"b","problem_statement":"p"}
+{"instance_id":"名前-7","problem_statement":"p"}
+`,
+		"replies.yaml": fmt.Sprintf(`"*":
+  - |
+    `+"```"+`bash
+    until [ -e %s/go ]; do sleep 0.05; done
+    `+"```"+`
+  - |
+    `+"```"+`bash
+    echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT
+    `+"```"+`
+b:
+  - |
+    `+"```"+`bash
+    true
+    `+"```"+`
+`, dir),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const liveBatch = "mini bench --subset rows.jsonl --environment-class local --model-class scripted -c model.replies=replies.yaml -o run -w 2; echo code $?"
+
+// The batch is watched on a real terminal, and the terminal is given back,
+// whatever ends it.
+func TestLiveOnATerminal(t *testing.T) {
+	t.Run("end", func(t *testing.T) {
+		dir := batchFolder(t)
+		s := newScreen(t, dir)
+		s.line(liveBatch)
+		s.until("while it runs", "mini bench · rows.jsonl · scripted", "1/3", "1 provider",
+			"  a       ", "  名前-7", "running", "until [ -e", "ScriptExhausted", "Ctrl-C stops")
+		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s.restored("at the end", "[1/3] b", "FAIL  ScriptExhausted", "2 of 3", "code 3")
+	})
+	t.Run("ctrl-c", func(t *testing.T) {
+		s := newScreen(t, batchFolder(t))
+		s.line(liveBatch)
+		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
+		s.tmux("send-keys", "q")
+		s.until("q does not quit", "q does not end the run")
+		s.tmux("send-keys", "C-c")
+		s.restored("after Ctrl-C", "mini: stopping", "Interrupted; start again with -o run", "code 130")
+	})
+	t.Run("ctrl-c twice", func(t *testing.T) {
+		s := newScreen(t, batchFolder(t))
+		s.line(liveBatch)
+		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
+		s.tmux("send-keys", "C-c", "C-c")
+		s.restored("after Ctrl-C twice", "mini: stopping", "code 130")
+	})
+	t.Run("kill -9", func(t *testing.T) {
+		dir := batchFolder(t)
+		s := newScreen(t, dir)
+		s.line(liveBatch)
+		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
+		lock, err := os.ReadFile(filepath.Join(dir, "run", ".lock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(lock)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil { // its commands live on
+			t.Fatal(err)
+		}
+		s.until("after kill -9", "mini was killed or has crashed")
+		s.line("") // where the shell was quicker, its prompt is lost
+		s.restored("after kill -9")
+	})
+	t.Run("ctrl-z", func(t *testing.T) {
+		dir := batchFolder(t)
+		s := newScreen(t, dir)
+		s.line("set -m")
+		s.line(liveBatch)
+		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
+		s.tmux("send-keys", "C-z")
+		s.restored("while it is stopped", "Stopped")
+		s.line("fg")
+		s.until("after fg", "1/3", "running", "Ctrl-C stops")
+		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s.until("at the end", "2 of 3", "ready$")
+	})
+}

@@ -1,0 +1,207 @@
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/datasets/hub/hubtest"
+)
+
+// mistake is a block of testdata/mistakes.golden: what a user typed, and what
+// mini answered.
+type mistake struct {
+	about   string // lines beginning with #
+	command string // after "$ "
+	exit    int
+	output  string
+}
+
+// TestMistakes runs every command of testdata/mistakes.golden and compares what
+// mini says with what stands there; -update writes it anew. Whatever the
+// answer, it must be short, end with code 2 or 3, and leave nothing behind.
+func TestMistakes(t *testing.T) {
+	path, err := filepath.Abs("testdata/mistakes.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := readMistakes(t, path)
+	if len(table) < 40 {
+		t.Errorf("%d mistakes, want at least 40", len(table))
+	}
+	place := newMistakePlace(t)
+	got := make([]mistake, len(table))
+	t.Run("all", func(t *testing.T) {
+		for i, m := range table {
+			t.Run(fmt.Sprintf("%02d %s", i+1, m.command), func(t *testing.T) {
+				t.Parallel()
+				got[i] = place.run(t, m)
+				if reason, skipped := skipReason(got[i].output); skipped {
+					got[i] = m
+					t.Skip(reason)
+				}
+				if n := strings.Count(got[i].output, "\n"); n < 1 || n > 2 {
+					t.Errorf("%d lines:\n%s", n, got[i].output)
+				}
+				if got[i].exit != 2 && got[i].exit != 3 {
+					t.Errorf("exit code %d:\n%s", got[i].exit, got[i].output)
+				}
+				if diff := cmp.Diff(m, got[i], cmp.AllowUnexported(mistake{})); diff != "" && !*update {
+					t.Errorf("answer (-want +got):\n%s", diff)
+				}
+			})
+		}
+	})
+	if *update {
+		if err := os.WriteFile(path, []byte(writeMistakes(got)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// readMistakes parses blocks that blank lines separate.
+func readMistakes(t *testing.T, path string) []mistake {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table []mistake
+	for block := range strings.SplitSeq(strings.TrimSpace(string(data)), "\n\n") {
+		var m mistake
+		for line := range strings.Lines(strings.TrimRight(block, "\n") + "\n") {
+			switch {
+			case strings.HasPrefix(line, "# ") && m.command == "":
+				m.about += line
+			case strings.HasPrefix(line, "$ ") && m.command == "":
+				m.command = strings.TrimSpace(line[2:])
+			case m.output == "" && m.exit == 0 && strings.HasPrefix(line, "exit "):
+				if _, err := fmt.Sscanf(line, "exit %d", &m.exit); err != nil {
+					t.Fatalf("%s: %q: %v", path, line, err)
+				}
+			default:
+				m.output += line
+			}
+		}
+		if m.command != "" || m.about != "" {
+			table = append(table, m)
+		}
+	}
+	return table
+}
+
+func writeMistakes(table []mistake) string {
+	var s strings.Builder
+	for i, m := range table {
+		if i > 0 {
+			s.WriteString("\n")
+		}
+		fmt.Fprintf(&s, "%s$ %s\nexit %d\n%s", m.about, m.command, m.exit, m.output)
+	}
+	return s.String()
+}
+
+// skipPrefix begins what the functions below say where a machine cannot do
+// what a case needs.
+const skipPrefix = "SKIP: "
+
+func skipReason(output string) (string, bool) {
+	return strings.CutPrefix(strings.TrimSpace(output), skipPrefix)
+}
+
+// prelude gives the commands of the table what only some machines have: a full
+// disk, and a user without root's way around permissions.
+const prelude = `
+full_disk() { # COMMAND...: with a full disk of 64 KB in ./full
+  mkdir -p full
+  unshare -m true 2>/dev/null && map= || map=-r
+  unshare $map -m true 2>/dev/null || { echo "SKIP: this machine lets nobody mount" >&2; exit 0; }
+  unshare $map -m bash -c 'mount -t tmpfs -o size=64k tmpfs full && "$@"' - "$@"
+}
+plain_user() { # COMMAND...: permissions hold, also for root
+  ((EUID)) && { "$@"; return; }
+  command -v setpriv >/dev/null || { echo "SKIP: root, without setpriv" >&2; exit 0; }
+  setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search "$@"
+}
+`
+
+// mistakePlace is where the commands run.
+type mistakePlace struct {
+	bin  string // holds mini
+	env  []string
+	hide *strings.Replacer // what differs from run to run
+}
+
+func newMistakePlace(t *testing.T) *mistakePlace {
+	t.Helper()
+	bin := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "mini")); err != nil {
+		t.Fatal(err)
+	}
+	closed := closedAddress(t)
+	good, limited := newTestHub(t, "mini-no-such-image:1"), hubtest.New(t)
+	limited.RateLimit(1000, 3600)
+	hub := good.URL
+	return &mistakePlace{
+		bin: bin,
+		env: []string{
+			"PATH=" + bin + ":" + os.Getenv("PATH"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"), "TERM=dumb",
+			"HUB=" + hub, "CLOSED=" + closed, "HF_ENDPOINT=" + hub, "LIMITED=" + limited.URL,
+		},
+		hide: strings.NewReplacer(hub, "$HUB", closed, "$CLOSED", limited.URL, "$LIMITED",
+			strings.TrimPrefix(hub, "http://"), "$HUB", strings.TrimPrefix(limited.URL, "http://"), "$LIMITED"),
+	}
+}
+
+// closedAddress is where nobody listens.
+func closedAddress(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// varying is what no two runs have alike.
+var varying = regexp.MustCompile(`process \d+|\b\d+(\.\d+)?m?s\b`)
+
+func (p *mistakePlace) run(t *testing.T, m mistake) mistake {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/mistakes")); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", prelude+m.command)
+	cmd.Dir = dir
+	cmd.Env = append(p.env, "HOME="+dir+"/home", "XDG_CACHE_HOME="+dir+"/home/cache", "XDG_STATE_HOME="+dir+"/home/state")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		t.Fatal(err)
+	} else if ok {
+		m.exit = exit.ExitCode()
+	} else {
+		m.exit = 0
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "mini-runs", "*")); err != nil || len(left) > 0 {
+		t.Errorf("a run was left behind: %v, %v", left, err)
+	}
+	m.output = varying.ReplaceAllString(strings.ReplaceAll(p.hide.Replace(out.String()), dir, "$DIR"), "N")
+	return m
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/configs"
+)
+
+// page is the document for those who come from mini-swe-agent.
+func page(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../../../..", configs.ComingFrom))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// table is the rows below a heading, as their code spans: left and right.
+func table(t *testing.T, heading string) [][2][]string {
+	t.Helper()
+	_, text, ok := strings.Cut(page(t), "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("no heading %q", heading)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	var rows [][2][]string
+	for line := range strings.Lines(text) {
+		line = strings.ReplaceAll(strings.TrimSpace(line), `\|`, "\x00")
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		if !strings.HasPrefix(line, "|") || len(cells) != 2 || strings.HasPrefix(line, "|--") {
+			continue
+		}
+		rows = append(rows, [2][]string{spans(cells[0]), spans(cells[1])})
+	}
+	if len(rows) < 3 {
+		t.Fatalf("%d rows below %q", len(rows), heading)
+	}
+	return rows[1:]
+}
+
+var code = regexp.MustCompile("`([^`]+)`")
+
+func spans(cell string) []string {
+	var found []string
+	for _, m := range code.FindAllStringSubmatch(cell, -1) {
+		found = append(found, strings.ReplaceAll(m[1], "\x00", "|"))
+	}
+	return found
+}
+
+var quoted = regexp.MustCompile(`"([^"]*)"|(\S+)`)
+
+// Every command of mini's that the page shows is one: the command is there,
+// not only answered, and takes the flags.
+func TestCommandsOfThePageAreThere(t *testing.T) {
+	var commands []string
+	for line := range strings.Lines(page(t)) {
+		if strings.HasPrefix(line, "    mini ") {
+			commands = append(commands, strings.TrimSpace(line))
+		}
+	}
+	for _, heading := range []string{"Commands", "Models", "Files", "Variables"} {
+		for _, row := range table(t, heading) {
+			for _, span := range row[1] {
+				if strings.HasPrefix(span, "mini ") {
+					commands = append(commands, span)
+				}
+			}
+		}
+	}
+	if len(commands) < 15 {
+		t.Fatalf("only %d commands on the page", len(commands))
+	}
+	for _, line := range commands {
+		var args []string
+		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
+			args = append(args, m[1]+m[2])
+		}
+		args = args[1:]
+		if n := len(args); n > 0 && args[n-1] == "-o" {
+			args = append(args, "FOLDER")
+		}
+		cmd, rest, err := newRoot(t.Context(), Streams{}).Find(args)
+		if err != nil || cmd.Hidden {
+			t.Errorf("%s: hidden, or %v", line, err)
+			continue
+		}
+		if err := cmd.ParseFlags(rest); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		for _, setting := range flagValues(cmd.Flags(), "config") {
+			if _, err := configs.Read(setting); err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+		}
+	}
+}
+
+// What the page says of Jinja is what mini says, and the Go form is right.
+func TestPromptsOfThePage(t *testing.T) {
+	base, err := configs.Shipped("swebench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolve := func(field, text string) (*configs.Resolved, error) {
+		l, err := configs.Setting("test", "agent."+field, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return configs.Merge(base, l)
+	}
+	for _, row := range table(t, "Prompts") {
+		jinja, goForm := row[0][0], row[1][0]
+		field := "observation_template"
+		if strings.Contains(goForm, ".error") || strings.Contains(goForm, "n_actions") {
+			field = "format_error_template"
+		}
+		if _, err := resolve(field, jinja); err == nil || !strings.Contains(err.Error(), configs.ComingFrom) {
+			t.Errorf("%s is not refused as Jinja: %v", jinja, err)
+		} else if strings.HasPrefix(jinja, "{{") && !strings.Contains(err.Error(), "it is "+goForm+" (see") {
+			t.Errorf("%s: the page says %s, mini %v", jinja, goForm, err)
+		}
+		if strings.Contains(goForm, "range") || strings.Contains(goForm, "{{- if") {
+			continue // the beginning of something
+		}
+		cfg, err := resolve(field, goForm)
+		if err == nil {
+			_, err = agent.New(cfg.Agent)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", goForm, err)
+		}
+	}
+}
+
+// The keys on the left are answered, those on the right are there.
+func TestSettingsOfThePage(t *testing.T) {
+	base, err := configs.Shipped("swebench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range table(t, "Settings") {
+		for _, key := range row[0] {
+			l, err := configs.Setting("test", key, "x")
+			if err == nil {
+				_, err = configs.Merge(base, l)
+			}
+			if err == nil || strings.Contains(err.Error(), "did you mean") {
+				t.Errorf("%s has no answer: %v", key, err)
+			}
+		}
+		for _, key := range row[1] {
+			if section, _, ok := strings.Cut(key, "."); !ok || section == "" {
+				continue
+			}
+			if _, err := configs.Under(key); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+	}
+}
+
+func TestVariablesOfThePage(t *testing.T) {
+	text := page(t)
+	for name := range peerVariables {
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
+	for _, row := range table(t, "Variables") {
+		for _, name := range row[0] {
+			if _, known := peerVariables[name]; !known {
+				t.Errorf("%s is on the page, and mini does not know it", name)
+			}
+		}
+	}
+}
+
+// A variable that is understood reaches the configuration; one that bounds
+// money ends every command that would run something.
+func TestVariablesThatBoundMoney(t *testing.T) {
+	for name, v := range peerVariables {
+		if v.refusal == "" {
+			continue
+		}
+		for value, code := range map[string]int{"5": exitUsage, "0": exitOK, "0.0": exitOK, "": exitOK, "much": exitUsage} {
+			flags := newRoot(t.Context(), Streams{}).Flags()
+			err := refusal(flags, []string{name + "=" + value})
+			if exitCode(err) != code {
+				t.Errorf("%s=%s: %v", name, value, err)
+			}
+			var out bytes.Buffer
+			if got := exit(&out, err); got == exitUsage && (!strings.Contains(out.String(), "unset it") || strings.Count(out.String(), "\n") != 1) {
+				t.Errorf("%s=%s: says %q", name, value, &out)
+			}
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/runner"
+)
+
+// plan is what a batch would do, found out without doing any of it; --dry-run
+// shows it, as text or as JSON.
+type plan struct {
+	Datasets  []datasets.Edition `json:"datasets"`
+	Rows      int                `json:"rows"`
+	Selected  int                `json:"selected"`
+	Done      int                `json:"done"` // have a result in the folder of the run
+	Folder    string             `json:"folder"`
+	Workers   int                `json:"workers"`
+	Sandbox   string             `json:"environment_class"`
+	Images    imagePlan          `json:"images"`
+	Model     modelPlan          `json:"model"`
+	Cost      costPlan           `json:"cost"`
+	Instances []plannedInstance  `json:"instances"`
+	Prompts   promptPlan         `json:"prompts"`
+}
+
+// plannedInstance is one instance and the image of its sandbox.
+type plannedInstance struct {
+	ID    string `json:"instance_id"`
+	Image string `json:"image,omitempty"`
+	Done  bool   `json:"done,omitempty"`
+}
+
+// imagePlan sums up the images of the instances that are to be run.
+type imagePlan struct {
+	Distinct   int    `json:"distinct"`
+	Local      int    `json:"local"`
+	LocalBytes int64  `json:"local_bytes"` // shared layers counted for each image
+	Pull       int    `json:"pull"`
+	PullBytes  int64  `json:"pull_bytes_estimate"`
+	Problem    string `json:"problem,omitempty"` // why nothing is known of them
+}
+
+type modelPlan struct {
+	Class      string `json:"class"`
+	Name       string `json:"name"`
+	BaseURL    string `json:"base_url,omitempty"`
+	KeyEnv     string `json:"api_key_env,omitempty"`
+	KeyPresent bool   `json:"key_present"`
+}
+
+// costPlan is how much money may be spent at most: nil where nothing bounds it.
+type costPlan struct {
+	LimitPerAttempt float64  `json:"limit_per_attempt"`
+	Ceiling         *float64 `json:"ceiling"`
+	PriceKnown      bool     `json:"price_known"`
+}
+
+// promptPlan is what the first instance's conversation would begin with.
+type promptPlan struct {
+	ID       string `json:"instance_id"`
+	System   string `json:"system"`
+	Instance string `json:"instance"`
+}
+
+// roughImage is what an image that is not here yet may take on disk, in bytes.
+// The 500 official images of SWE-bench Verified take 240 GiB together, shared
+// layers counted once (logicstar.ai, "How We Made SWE-Bench 50x Smaller").
+const roughImage = 512 << 20
+
+func newPlan(ctx context.Context, j *job) (plan, error) {
+	cfg, w := j.cfg, j.work
+	p := plan{
+		Datasets: w.dataset.Editions, Rows: w.dataset.Rows, Selected: len(w.rows), Folder: j.dir,
+		Workers: cfg.Run.Workers, Sandbox: cfg.Environment.Class,
+		Model: modelPlan{
+			Class: cfg.Model.Class, Name: modelName(cfg),
+			BaseURL: cmp.Or(cfg.Model.BaseURL, os.Getenv("OPENAI_BASE_URL")),
+			KeyEnv:  cfg.Model.APIKeyEnv, KeyPresent: os.Getenv(cfg.Model.APIKeyEnv) != "",
+		},
+	}
+	done, err := finished(j.dir)
+	if err != nil {
+		return plan{}, err
+	}
+	var images []string
+	seen := map[string]bool{}
+	for _, in := range w.rows {
+		item := plannedInstance{ID: in.ID, Done: done[in.ID] && !j.redo}
+		if cfg.Environment.Class == "docker" {
+			item.Image = cmp.Or(cfg.Environment.Image, in.ImageName())
+		}
+		p.Instances = append(p.Instances, item)
+		if item.Done {
+			p.Done++
+			continue
+		}
+		if item.Image != "" && !seen[item.Image] {
+			seen[item.Image] = true
+			images = append(images, item.Image)
+		}
+	}
+	p.Cost = costOf(cfg, p.Selected-p.Done)
+	if len(images) > 0 {
+		p.Images = measure(ctx, images, cfg.Environment.Platform)
+	}
+	first := w.rows[0]
+	p.Prompts.ID = first.ID
+	p.Prompts.System, p.Prompts.Instance, err = j.agent.Prompts(
+		agent.Task{Text: first.ProblemStatement, Instance: first.Fields()},
+		env.Info{
+			System: "Linux", Release: "...", Machine: "x86_64", Dir: cfg.Environment.Dir,
+			Network: cfg.Environment.Network != "none" && cfg.Environment.Network != "",
+		},
+	)
+	return p, cfg.Locate(err)
+}
+
+// finished are the instances that have a result in the folder of a run, which
+// need not be there.
+func finished(dir string) (map[string]bool, error) {
+	done := map[string]bool{}
+	run, err := runner.ReadRun(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return done, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range run.Instances {
+		done[in.ID] = in.Result != nil && in.Result.Class.Counts()
+	}
+	return done, nil
+}
+
+// costOf multiplies the limit of an attempt. It says nothing where no limit
+// can work: without a limit, or for a model whose price nobody knows.
+func costOf(cfg *configs.Resolved, attempts int) costPlan {
+	c := costPlan{
+		LimitPerAttempt: cfg.Agent.CostLimit,
+		PriceKnown:      cfg.Model.Price.Known() || cfg.Model.Class == "scripted",
+	}
+	switch {
+	case cfg.Model.Class == "scripted":
+		c.Ceiling = new(float64)
+	case c.LimitPerAttempt > 0:
+		ceiling := c.LimitPerAttempt * float64(attempts)
+		c.Ceiling = &ceiling
+	}
+	return c
+}
+
+// measure asks the container engine what it has. That it does not answer is
+// part of the plan, and no error.
+func measure(ctx context.Context, images []string, platform string) imagePlan {
+	p := imagePlan{Distinct: len(images)}
+	engine, err := docker.Open(ctx, docker.EngineConfig{})
+	if err != nil {
+		p.Problem = err.Error()
+		return p
+	}
+	defer engine.Close() //nolint:errcheck // nothing is written through it
+	sizes := make([]int64, len(images))
+	var asked errgroup.Group
+	asked.SetLimit(8)
+	for i, name := range images {
+		asked.Go(func() error {
+			bytes, here, err := engine.LocalSize(ctx, name, platform)
+			if !here {
+				bytes = -1
+			}
+			sizes[i] = bytes
+			return err
+		})
+	}
+	if err := asked.Wait(); err != nil {
+		p.Problem = err.Error()
+		return p
+	}
+	for _, bytes := range sizes {
+		if bytes < 0 {
+			p.Pull++
+			continue
+		}
+		p.Local++
+		p.LocalBytes += bytes
+	}
+	p.PullBytes = int64(p.Pull) * roughImage
+	return p
+}

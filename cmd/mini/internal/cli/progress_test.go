@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestChooseProgress(t *testing.T) {
+	screen := display{terminal: true, foreground: true, term: "xterm"}
+	with := func(change func(*display)) display {
+		d := screen
+		change(&d)
+		return d
+	}
+	tests := []struct {
+		name, kind string
+		on         display
+		want       string // of the choice, or of the error
+	}{
+		{"a terminal", "", screen, "live"},
+		{"no terminal", "", display{term: "xterm"}, "plain"},
+		{"a dumb terminal", "", with(func(d *display) { d.term = "dumb" }), "plain"},
+		{"no TERM", "", with(func(d *display) { d.term = "" }), "plain"},
+		{"CI", "", with(func(d *display) { d.ci = true }), "plain"},
+		{"in the background", "", with(func(d *display) { d.foreground = false }), "plain"},
+		{"asked for in CI", "live", with(func(d *display) { d.ci = true }), "live"},
+		{"asked for in the background", "live", with(func(d *display) { d.foreground = false }), "plain"},
+		{"asked for without a terminal", "live", display{term: "xterm"}, "--progress live needs a terminal on stderr; without one there is plain"},
+		{"asked for on a dumb one", "live", with(func(d *display) { d.term = "dumb" }), "TERM=dumb says it cannot"},
+		{"plain on a terminal", "plain", screen, "plain"},
+		{"json", "json", screen, "json"},
+		{"none", "none", display{}, "none"},
+		{"unknown", "fancy\x1b", screen, `--progress "fancy\x1b": there is plain, live, json, none`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := chooseProgress(tt.kind, tt.on)
+			if err != nil {
+				if code := exitCode(err); code != exitUsage {
+					t.Errorf("exit code %d", code)
+				}
+				got = err.Error()
+			}
+			if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// What is written while a view has the screen is shown there, and printed once
+// it has not; what the view makes superfluous is not printed at all.
+func TestMessages(t *testing.T) {
+	var out bytes.Buffer
+	m := &messages{w: &out}
+	write := func(text string) {
+		t.Helper()
+		if n, err := m.Write([]byte(text)); n != len(text) || err != nil {
+			t.Fatalf("wrote %d of %d bytes: %v", n, len(text), err)
+		}
+	}
+	write("before\n")
+	_, _ = unlessTaken{m}.Write([]byte("step 1\n"))
+	_, _ = onlyHeld{m}.Write([]byte("never: plain lines have it\n"))
+	var shown []string
+	m.divert(func(line string) { shown = append(shown, line) }, true)
+	write("stopping\n")
+	_, _ = unlessTaken{m}.Write([]byte("step 2\n"))
+	for range maxHeld + 5 {
+		_, _ = onlyHeld{m}.Write([]byte("a failed\n"))
+	}
+	write("removed 2\nand 3\n")
+	if want := "stopping|removed 2|and 3"; strings.Join(shown, "|") != want || out.String() != "before\nstep 1\n" {
+		t.Errorf("shown %q, printed %q", shown, out.String())
+	}
+	m.release()
+	write("after\n")
+	want := "before\nstep 1\nstopping\n" + strings.Repeat("a failed\n", maxHeld-1) + "removed 2\nand 3\n" +
+		"      and 6 more lines; results.json has all of it\nafter\n"
+	if out.String() != want {
+		t.Errorf("printed %q, want %q", out.String(), want)
+	}
+}

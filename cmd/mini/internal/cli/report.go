@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+)
+
+func newReport(s Streams) *cobra.Command {
+	var instance string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "report RUN",
+		Short: "Show the results of a run, or how one of its instances ended",
+		Long: `Shows the results of a run from the files in its folder: outcomes with the
+reasons grouped, cost, tokens, steps and time, the most expensive and the
+slowest instances, and those without a result. With -i it shows one instance:
+its error, its attempts, and the last steps of the one that counts.
+
+The run may be finished, killed, or at work: nothing is written, and nobody is
+kept from writing.`,
+		Example: `  mini report runs/first
+  mini report runs/first -i django__django-11099
+  mini report runs/first --json | jq .totals.cost`,
+		Args: func(_ *cobra.Command, args []string) error { return oneRun(args) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return showRun(s, args[0], instance, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&instance, "instance", "i", "", "show only this `ID`, and its last steps")
+	f.BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
+	_ = cmd.RegisterFlagCompletionFunc("instance", completeInstance) // fails for flags that do not exist
+	return cmd
+}
+
+// completeInstance offers the ids of the run on the command line.
+func completeInstance(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	run, err := runner.ReadRun(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var ids []string
+	for _, in := range run.Instances {
+		ids = append(ids, report.Printable(in.ID))
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// oneRun checks the arguments.
+func oneRun(args []string) error {
+	switch {
+	case len(args) == 1 && args[0] != "":
+		return nil
+	case len(args) > 1:
+		return usagef("mini report takes one run, not %d; see mini report --help", len(args))
+	}
+	if near := newestRun(defaultRuns); near != "" {
+		return usagef("which run? The newest one here: mini report %s", near)
+	}
+	return usagef("which run? Give the folder that mini bench -o wrote: mini report FOLDER")
+}
+
+func showRun(s Streams, dir, instance string, asJSON bool) error {
+	run, err := runner.ReadRun(dir)
+	if err != nil {
+		return noRun(dir, err)
+	}
+	var shown interface {
+		Write(w io.Writer, width int) error
+	} = report.NewGlance(run, nil, time.Now())
+	if instance != "" {
+		if shown, err = report.NewDetail(run, instance, time.Now()); err != nil {
+			return &usageError{err}
+		}
+	}
+	if asJSON {
+		enc := json.NewEncoder(s.Out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(shown)
+	}
+	return shown.Write(s.Out, widthOf(s.Out))
+}
+
+// glance ends a batch: what came of these instances, from the run's files.
+// Where those cannot be read, what the batch knows itself has to do.
+func glance(w io.Writer, sum runner.Summary, dir string, ids []string) error {
+	run, err := runner.ReadRun(dir)
+	if err != nil {
+		return errors.Join(report.Summary(w, sum, dir), err)
+	}
+	return report.NewGlance(run, ids, time.Now()).Write(w, widthOf(w))
+}
+
+// defaultRuns is where mini bench puts runs that are given no folder.
+const defaultRuns = "mini-runs"
+
+// noRun says what the user may have meant.
+func noRun(dir string, err error) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		text := fmt.Sprintf("%s: there is no such folder", dir)
+		if near := newestRun(defaultRuns); near != "" {
+			text += "; the newest run here is " + near
+		}
+		return usagef("%s", text)
+	case !errors.Is(err, runner.ErrNoRun):
+		return &usageError{err}
+	}
+	if info, serr := os.Stat(dir); serr == nil && !info.IsDir() {
+		return usagef("%s is a file; give the folder of the run: mini report %s", dir, filepath.Dir(dir))
+	}
+	if above := filepath.Dir(filepath.Clean(dir)); isRun(above) {
+		return usagef("%s is an instance of a run: mini report %s -i %s", dir, above, filepath.Base(dir))
+	}
+	if near := newestRun(dir); near != "" {
+		return usagef("%s holds runs, and is none itself; the newest one: mini report %s", dir, near)
+	}
+	return &usageError{err}
+}
+
+// newestRun is the run in a folder of runs that was touched last.
+func newestRun(dir string) string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ""
+	}
+	newest, when := "", time.Time{}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if info, err := e.Info(); err == nil && e.IsDir() && info.ModTime().After(when) && isRun(path) {
+			newest, when = path, info.ModTime()
+		}
+	}
+	return newest
+}
+
+// isRun goes by the file that every run has from its beginning.
+func isRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "run.json"))
+	return err == nil
+}
+
+// Widths of what is shown, in characters.
+const (
+	plainWidth = 100 // where there is no terminal
+	leastWidth = 40
+	mostWidth  = 120
+)
+
+// widthOf is how wide lines may be.
+func widthOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return plainWidth
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return plainWidth
+	}
+	return min(max(width, leastWidth), mostWidth)
+}

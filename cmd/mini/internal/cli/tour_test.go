@@ -1,0 +1,243 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/env/docker/dockertest"
+)
+
+// TestTour takes the tour of README.md, every command as it stands there, on
+// terminals of two sizes and without one. The hub and the model are servers on
+// loopback; containers, images and files are real. What the screens showed is
+// in the test's artifacts (go test -run TestTour -artifacts).
+func TestTour(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	commands := tourCommands(t)
+	server := newOpenAI(t)
+	vars := map[string]string{
+		"HF_ENDPOINT":     newTestHub(t, dockertest.Image(t)).URL,
+		"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": serverKey,
+	}
+	helper := dockertest.HelperDir(t)
+	for _, size := range []struct{ columns, rows int }{{80, 24}, {160, 50}} {
+		t.Run(fmt.Sprintf("%dx%d", size.columns, size.rows), func(t *testing.T) {
+			term := newTerminal(t, newTourPlace(t, helper, vars), size.columns, size.rows)
+			for i, command := range commands {
+				term.take(t, i, command)
+			}
+		})
+	}
+	t.Run("without a terminal", func(t *testing.T) {
+		place := newTourPlace(t, helper, vars)
+		for i, command := range commands {
+			if strings.Contains(command, " -t ") {
+				command += " -y" // there is nobody to ask
+			}
+			var out bytes.Buffer
+			cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
+			cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = place.dir, place.env, &out, &out
+			err := cmd.Run()
+			keep(t, i, out.String())
+			if err != nil {
+				t.Errorf("$ %s\n%v\n%s", command, err, out.String())
+			}
+			if strings.ContainsAny(out.String(), "\x1b\r") {
+				t.Errorf("$ %s\nprints what only a terminal understands:\n%q", command, out.String())
+			}
+		}
+	})
+}
+
+// tourCommands are the lines after a $ in the tour. What sets a variable is
+// left out: the test sets it.
+func tourCommands(t *testing.T) []string {
+	t.Helper()
+	readme, err := os.ReadFile("../../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tour, _ := strings.Cut(string(readme), "\n## A tour")
+	tour, _, _ = strings.Cut(tour, "\n## ")
+	var commands []string
+	for line := range strings.Lines(tour) {
+		if command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ "); ok && !strings.HasPrefix(command, "export ") {
+			commands = append(commands, command)
+		}
+	}
+	if len(commands) < 10 {
+		t.Fatalf("the tour has %d commands, want at least 10", len(commands))
+	}
+	return commands
+}
+
+// tourPlace is a folder with bin/mini, as a clone of the project has it.
+type tourPlace struct {
+	dir string
+	env []string
+}
+
+func newTourPlace(t *testing.T, helper string, vars map[string]string) tourPlace {
+	t.Helper()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "home/.config/mini/config.yaml")
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(dir, "bin"), 0o755),
+		os.Symlink(self, filepath.Join(dir, "bin/mini")),
+		os.MkdirAll(filepath.Dir(config), 0o755),
+		os.WriteFile(config, []byte("environment: {helper_dir: "+helper+"}\n"), 0o644),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := tourPlace{dir: dir, env: []string{
+		"HOME=" + dir + "/home", "PATH=" + os.Getenv("PATH"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"), "LANG=C.UTF-8", "HISTFILE=",
+	}}
+	for name, value := range vars {
+		p.env = append(p.env, name+"="+value)
+	}
+	return p
+}
+
+// keep puts what was shown among the artifacts.
+func keep(t *testing.T, i int, text string, more ...string) {
+	t.Helper()
+	name := fmt.Sprintf("%02d%s.txt", i+1, strings.Join(more, ""))
+	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// terminal is a real one: a pane of tmux, which can say what it shows.
+type terminal struct {
+	socket  string
+	columns int
+}
+
+func newTerminal(t *testing.T, place tourPlace, columns, rows int) *terminal {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		if os.Getenv("MINI_REQUIRE_DOCKER") != "" {
+			t.Fatal("tmux is missing: scripts/setup.sh test installs it")
+		}
+		t.Skip("tmux is missing: scripts/setup.sh test installs it")
+	}
+	term := &terminal{socket: filepath.Join(t.TempDir(), "tmux"), columns: columns}
+	cmd := term.tmux(t.Context(), "-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows),
+		"bash", "--norc", "--noprofile")
+	cmd.Dir, cmd.Env = place.dir, append(place.env, `PS1=exit $? > `, "TERM=xterm-256color")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("start tmux: %v\n%s", err, out)
+	}
+	t.Cleanup(func() { _ = term.tmux(context.Background(), "kill-server").Run() })
+	term.run(t, "set-option", "-g", "history-limit", "5000")
+	term.wait(t, prompt)
+	return term
+}
+
+func (term *terminal) tmux(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, "tmux", append([]string{"-S", term.socket}, args...)...)
+}
+
+func (term *terminal) run(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := term.tmux(t.Context(), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("tmux %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimRight(string(out), "\n")
+}
+
+// prompt is how the screen ends when the shell waits; it tells the exit code.
+var prompt = regexp.MustCompile(`(?:^|\n)exit (\d+) >\s*$`)
+
+// tourPatience is how long a command of the tour may take.
+const tourPatience = 2 * time.Minute
+
+// wait looks at the screen until it ends as wanted.
+func (term *terminal) wait(t *testing.T, want *regexp.Regexp) []string {
+	t.Helper()
+	return term.watch(t, want, func(string) {})
+}
+
+func (term *terminal) watch(t *testing.T, want *regexp.Regexp, see func(screen string)) []string {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(tourPatience); ; <-tick.C {
+		screen := term.run(t, "capture-pane", "-p")
+		see(screen)
+		if m := want.FindStringSubmatch(strings.TrimRight(screen, "\n ")); m != nil {
+			return m
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the screen never came to %s:\n%s", want, screen)
+		}
+	}
+}
+
+// take types a command, answers what it asks, and looks at what it shows.
+func (term *terminal) take(t *testing.T, i int, command string) {
+	t.Helper()
+	term.run(t, "send-keys", "-R")
+	term.run(t, "clear-history")
+	term.run(t, "send-keys", "-l", command+"\n")
+	var live string
+	asked := 0
+	exit := term.watch(t, prompt, func(screen string) {
+		if n := strings.Count(term.history(t), "Run this command?"); n > asked {
+			asked = n
+			term.run(t, "send-keys", "Enter")
+		}
+		if term.run(t, "display-message", "-p", "#{alternate_on}") == "1" && strings.TrimSpace(screen) != "" {
+			live = screen
+		}
+	})
+	shown := term.history(t)
+	keep(t, i, shown)
+	if exit[1] != "0" {
+		t.Errorf("$ %s\nended with %s:\n%s", command, exit[1], shown)
+	}
+	if strings.Contains(command, "bench") && !strings.Contains(command, "--dry-run") {
+		keep(t, i, live, "-live")
+		if live == "" {
+			t.Errorf("$ %s\nnever took the screen", command)
+		}
+	}
+	if state := term.run(t, "display-message", "-p", "#{alternate_on} #{cursor_flag}"); state != "0 1" {
+		t.Errorf("$ %s\nleft the screen as %q (alternate, cursor), want 0 1", command, state)
+	}
+	if strings.Contains(command, " -t ") && asked != len(conversation) {
+		t.Errorf("%d questions, want %d", asked, len(conversation))
+	}
+	for line := range strings.Lines(shown) { // joined where the terminal broke them
+		if n := len([]rune(strings.TrimRight(line, " \n"))); n > term.columns && !wide.MatchString(command) && !strings.Contains(line, command) {
+			t.Errorf("$ %s\na line of %d columns:\n%s", command, n, line)
+		}
+	}
+}
+
+// wide are commands that show texts of others, and paths.
+var wide = regexp.MustCompile(`show|--dry-run| -t |bench|datasets fetch`)
+
+// history is all that was shown since it was cleared, lines joined again that
+// the terminal broke.
+func (term *terminal) history(t *testing.T) string {
+	t.Helper()
+	return term.run(t, "capture-pane", "-p", "-J", "-S", "-")
+}

@@ -1,0 +1,234 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories"
+)
+
+// board is what a run looks like at this moment, folded from its events. It
+// holds foreign text as it came; what is drawn is made printable then.
+type board struct {
+	start   time.Time // of the run
+	total   int       // instances to run
+	skipped int       // had a result before
+	done    int
+	classes map[trajectories.Class]int
+	again   int     // attempts that failed and were, or will be, tried again
+	cost    float64 // of the attempts that ended, US dollars
+	workers []worker
+	at      map[string]int // instance -> its worker
+	pulls   []runner.PullState
+	notes   []note // newest last
+	warned  map[string]bool
+	widest  int    // of the ids so far, in bytes
+	said    string // mini's last words to the user, beside the events
+}
+
+// worker is a row.
+type worker struct {
+	instance string // empty while idle
+	attempt  int
+	phase    runner.Phase
+	since    time.Time // when the phase began
+	image    string    // that is needed to start
+	step     int
+	cost     float64
+	command  string // the current one, or the last
+	current  bool   // says which
+}
+
+// note is something that ended, or a warning.
+type note struct {
+	at       time.Time
+	instance string
+	class    trajectories.Class // empty for a warning
+	again    bool
+	text     string
+}
+
+// Bounds of what is kept: a screen shows no more.
+const (
+	maxNotes    = 100
+	maxWarnings = 1000
+	maxText     = 400 // bytes of an error or warning
+)
+
+func newBoard() *board {
+	return &board{classes: map[trajectories.Class]int{}, at: map[string]int{}, warned: map[string]bool{}}
+}
+
+// apply takes in one event.
+func (b *board) apply(e runner.Event) {
+	switch e.Type {
+	case runner.RunStarted:
+		b.start, b.total, b.skipped = e.Time, e.Total-e.Skipped, e.Skipped
+		b.workers = make([]worker, max(0, min(e.Workers, b.total)))
+	case runner.AttemptStarted:
+		w := b.worker(e.Instance)
+		*w = worker{instance: e.Instance, attempt: e.Attempt, phase: runner.Starting, since: e.Time}
+		b.widest = max(b.widest, len(e.Instance))
+	case runner.Doing:
+		b.doing(e)
+	case runner.SandboxReady:
+		for _, text := range e.Warnings {
+			b.warn(e, text)
+		}
+	case runner.Step:
+		w := b.worker(e.Instance)
+		w.step, w.cost, w.current = e.Step, e.Cost, false
+	case runner.FormatError:
+		b.worker(e.Instance).cost = e.Cost
+	case runner.Pull:
+		b.pull(e)
+	case runner.Warning:
+		b.warn(e, e.Text)
+	case runner.AttemptFinished:
+		b.finished(e)
+	}
+}
+
+// worker is the row of an instance: the one it has, or the first idle one.
+func (b *board) worker(instance string) *worker {
+	if i, ok := b.at[instance]; ok {
+		return &b.workers[i]
+	}
+	i := slices.IndexFunc(b.workers, func(w worker) bool { return w.instance == "" })
+	if i < 0 {
+		i = len(b.workers)
+		b.workers = append(b.workers, worker{})
+	}
+	b.at[instance] = i
+	b.workers[i] = worker{instance: instance}
+	return &b.workers[i]
+}
+
+func (b *board) doing(e runner.Event) {
+	if e.Phase == runner.Left {
+		if i, ok := b.at[e.Instance]; ok {
+			delete(b.at, e.Instance)
+			b.workers[i] = worker{}
+		}
+		return
+	}
+	w := b.worker(e.Instance)
+	if w.phase != e.Phase || e.Phase == runner.Running {
+		w.since = e.Time
+	}
+	w.phase, w.current = e.Phase, false
+	switch e.Phase {
+	case runner.Starting:
+		w.image = e.Text
+	case runner.Running:
+		w.command, w.current = e.Command, true
+	}
+	if e.Phase != runner.Starting && e.Phase != runner.Waiting {
+		w.step, w.cost = e.Step, e.Cost
+	}
+}
+
+// pull keeps the pulls that go on, in the order in which they began.
+func (b *board) pull(e runner.Event) {
+	if e.Pull == nil {
+		return
+	}
+	i := slices.IndexFunc(b.pulls, func(p runner.PullState) bool { return p.Image == e.Pull.Image })
+	switch {
+	case e.Pull.Done && i >= 0:
+		b.pulls = slices.Delete(b.pulls, i, i+1)
+	case e.Pull.Done:
+	case i >= 0:
+		b.pulls[i] = *e.Pull
+	default:
+		b.pulls = append(b.pulls, *e.Pull)
+	}
+}
+
+// pulling says whether an image is on its way.
+func (b *board) pulling(image string) bool {
+	return image != "" && slices.ContainsFunc(b.pulls, func(p runner.PullState) bool { return p.Image == image })
+}
+
+// warn notes a warning the first time: what holds for all is said once, with
+// the first instance as an example.
+func (b *board) warn(e runner.Event, text string) {
+	text = bounded(text)
+	shape := report.Shape(text, e.Instance)
+	if b.warned[shape] || len(b.warned) >= maxWarnings {
+		return
+	}
+	b.warned[shape] = true
+	b.note(note{at: e.Time, instance: e.Instance, text: text})
+}
+
+func (b *board) finished(e runner.Event) {
+	o := e.Outcome
+	if o == nil {
+		return
+	}
+	b.cost += float64(o.Cost)
+	b.worker(e.Instance).cost = 0
+	if e.Again {
+		b.again++
+	} else {
+		b.done++
+		b.classes[o.Class]++
+	}
+	b.note(note{at: e.Time, instance: e.Instance, class: o.Class, again: e.Again, text: ending(o)})
+}
+
+func (b *board) note(n note) {
+	if len(b.notes) == maxNotes {
+		b.notes = slices.Delete(b.notes, 0, 1)
+	}
+	b.notes = append(b.notes, n)
+}
+
+// say keeps mini's own words until the next.
+func (b *board) say(text string) {
+	b.said = strings.TrimPrefix(strings.TrimSpace(bounded(text)), "mini: ")
+}
+
+// spent is the cost so far, with that of the attempts at work.
+func (b *board) spent() float64 {
+	sum := b.cost
+	for _, w := range b.workers {
+		sum += w.cost
+	}
+	return sum
+}
+
+// perHour is how many instances end in an hour, at the rate so far.
+func (b *board) perHour(now time.Time) float64 {
+	if took := now.Sub(b.start); b.done > 0 && took > 0 {
+		return float64(b.done) / took.Hours()
+	}
+	return 0
+}
+
+// left is how long the rest will take at the rate so far; negative when that
+// cannot be told.
+func (b *board) left(now time.Time) time.Duration {
+	rate := b.perHour(now)
+	if rate == 0 || b.done >= b.total {
+		return -1
+	}
+	return time.Duration(float64(b.total-b.done) / rate * float64(time.Hour))
+}
+
+// bounded is the beginning of a text.
+func bounded(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	end := maxText
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}

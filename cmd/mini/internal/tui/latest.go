@@ -1,0 +1,68 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/trajectories"
+)
+
+// latest is the lower part: pulls that go on, and what ended last.
+func (b *board) latest(f frame, n int) []string {
+	if n == 0 {
+		return nil
+	}
+	lines := []string{faint(cut(" latest "+strings.Repeat("─", max(0, f.width-9)), f.width))}
+	for _, p := range b.pulls {
+		if len(lines)-1 >= max(1, n/2) {
+			break
+		}
+		lines = append(lines, pullLine(p, f.width))
+	}
+	for i := len(b.notes) - 1; i >= 0 && len(lines) < n; i-- {
+		lines = append(lines, b.noteLine(b.notes[i], f.width))
+	}
+	return lines[:min(len(lines), n)]
+}
+
+func pullLine(p runner.PullState, w int) string {
+	far := fmt.Sprintf("%d/%d layers  %s ", p.LayersDone, p.Layers, megabytes(p.Bytes, p.Total))
+	if p.Layers == 0 {
+		far = "asking the registry "
+	}
+	mark := coloured(blue, "↓")
+	return " " + mark + " " + beside(middle("pull "+clean(p.Image), max(12, w-4-width(far))), far, w-3)
+}
+
+func (b *board) noteLine(n note, w int) string {
+	mark := "✓"
+	switch {
+	case n.class == "":
+		mark = "!"
+	case n.again:
+		mark = "↻"
+	case n.class == trajectories.Limit:
+		mark = "–"
+	case !n.class.Counts():
+		mark = "✗"
+	}
+	colour := classColour(n.class)
+	if n.again {
+		colour = yellow
+	}
+	at := n.at.Format("15:04:05")
+	line := " " + coloured(colour, mark) + " "
+	room := w - 3
+	if w >= 60 {
+		line += faint(at) + "  "
+		room -= len(at) + 2
+	}
+	text := clean(n.text)
+	if n.instance != "" {
+		room := min(b.idWidth(w), w/2)
+		id := fit(middle(clean(n.instance), room), room) + "  "
+		text = id + text
+	}
+	return line + cut(text, room)
+}

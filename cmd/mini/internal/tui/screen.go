@@ -1,0 +1,188 @@
+package tui
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Title says what is run. Its texts may be foreign.
+type Title struct{ Dataset, Model, Folder string }
+
+// frame is what a screen is drawn from besides the board.
+type frame struct {
+	title         Title
+	width, height int
+	top           int // first row shown
+	now           time.Time
+	hint          string // what the last key led to
+}
+
+// layout is how many lines each part of the screen has. It follows from the
+// size of the screen and the number of workers alone, so that nothing moves
+// while a run goes on.
+type layout struct {
+	folder, classes, gaps bool
+	rows, notes           int
+}
+
+func (f frame) layout(workers int) layout {
+	h := f.height - 3 // title, bar, footer
+	l := layout{folder: h >= 11, classes: h >= 5, gaps: h >= 15}
+	for _, line := range []bool{l.folder, l.classes, l.gaps, l.gaps} {
+		if line {
+			h--
+		}
+	}
+	if h >= 3 {
+		h-- // the head of the columns
+	}
+	if h >= 8 {
+		l.notes = min(h/3, 10)
+	}
+	l.rows = max(0, min(workers, h-l.notes))
+	if rest := h - l.rows; l.notes > 0 || rest >= 3 {
+		l.notes = rest
+	}
+	return l
+}
+
+// least is the width that every line is made for.
+const least = 36
+
+// draw is the whole screen: exactly the frame's height of lines, none wider
+// than the frame.
+func (b *board) draw(f frame) string {
+	l := f.layout(len(b.workers))
+	lines := make([]string, 0, f.height)
+	add := func(s ...string) { lines = append(lines, s...) }
+
+	add(b.head(f))
+	if l.folder {
+		add(b.subtitle(f))
+	}
+	if l.gaps {
+		add("")
+	}
+	add(b.bar(f))
+	if l.classes {
+		add(b.outcomes(f))
+	}
+	if l.gaps {
+		add("")
+	}
+	add(b.table(f, l)...)
+	add(b.latest(f, l.notes)...)
+	for len(lines) < f.height-1 {
+		add("")
+	}
+	lines = lines[:max(0, min(len(lines), f.height-1))]
+	if f.width < least { // the columns have no room
+		for i, l := range lines {
+			lines[i] = cut(l, f.width)
+		}
+	}
+	return strings.Join(append(lines, b.footer(f, l)), "\n")
+}
+
+func (b *board) head(f frame) string {
+	parts := []string{"mini bench"}
+	for _, s := range []string{f.title.Dataset, f.title.Model} {
+		if s != "" {
+			parts = append(parts, clean(s))
+		}
+	}
+	elapsed := clock(f.now.Sub(b.start))
+	text := beside(" "+strings.Join(parts, " · "), elapsed+" ", f.width)
+	return bold(text)
+}
+
+func (b *board) subtitle(f frame) string {
+	var more []string
+	if b.skipped > 0 {
+		more = append(more, fmt.Sprintf("%d had a result", b.skipped))
+	}
+	more = append(more, plural(len(b.workers), "worker")+" ")
+	return faint(beside(" "+clean(f.title.Folder), strings.Join(more, " · "), f.width))
+}
+
+// bar is how far the run has come, and how fast.
+func (b *board) bar(f frame) string {
+	total := strconv.Itoa(b.total)
+	// Each has its width from the start, so that the bar keeps its own.
+	facts := []string{right(strconv.Itoa(b.done), len(total)) + "/" + total}
+	rate, left := b.perHour(f.now), b.left(f.now)
+	eta := ""
+	if left >= 0 {
+		eta = "ETA " + coarse(left)
+	}
+	facts = append(facts, right(hourly(rate), 7), right(eta, 10))
+	if cost := dollars(b.spent()); cost != "" {
+		facts = append(facts, right(cost, 8))
+	}
+	for len(facts) > 1 && f.width < 14+width(strings.Join(facts, "  ")) {
+		facts = facts[:len(facts)-1]
+	}
+	text := strings.Join(facts, "  ")
+	room := f.width - 4 - width(text)
+	if room < 3 {
+		return cut(" "+text, f.width)
+	}
+	full := 0
+	if b.total > 0 {
+		full = room * min(b.done, b.total) / b.total
+	}
+	return " " + coloured(green, strings.Repeat("━", full)) + faint(strings.Repeat("─", room-full)) + "  " + text
+}
+
+// outcomes counts how the instances ended.
+func (b *board) outcomes(f frame) string {
+	line, used, full := "", 0, false
+	add := func(s string, style func(string) string) {
+		lead := "   "
+		if used == 0 {
+			lead = " "
+		}
+		w := width(s) + len(lead)
+		if full = full || used+w > f.width-2; full {
+			return
+		}
+		line, used = line+lead+style(s), used+w
+	}
+	for _, c := range classes {
+		if n := b.classes[c]; n > 0 {
+			add(fmt.Sprintf("%d %s", n, c), func(s string) string { return coloured(classColour(c), s) })
+		}
+	}
+	if b.again > 0 {
+		add(fmt.Sprintf("%d tried again", b.again), faint)
+	}
+	if used == 0 {
+		add("no instance has ended yet", faint)
+	}
+	if full {
+		line += " " + ellipsis
+	}
+	return line
+}
+
+func (b *board) footer(f frame, l layout) string {
+	keys := "Ctrl-C stops   ? help"
+	if len(b.workers) > l.rows {
+		top := f.clamp(f.top, len(b.workers))
+		keys = fmt.Sprintf("↑↓ %d-%d of %d   ", top+1, top+l.rows, len(b.workers)) + keys
+	}
+	switch {
+	case f.hint != "":
+		return coloured(yellow, cut(" "+clean(f.hint), f.width))
+	case b.said != "":
+		return coloured(yellow, cut(" "+clean(b.said), f.width))
+	}
+	return faint(cut(" "+keys, f.width))
+}
+
+// clamp keeps the first row shown where there are rows to show.
+func (f frame) clamp(top, workers int) int {
+	return max(0, min(top, workers-f.layout(workers).rows))
+}

@@ -1,0 +1,302 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/trajectories"
+)
+
+var start = time.Date(2026, 1, 2, 13, 4, 5, 0, time.UTC)
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// story is a run with everything a screen can show, told to the model.
+type story struct {
+	m   model
+	now time.Time
+}
+
+func newStory(workers, total int) *story {
+	s := &story{m: model{shared: &shared{board: newBoard()}}, now: start}
+	s.m.frame.title = Title{Dataset: "verified", Model: "gpt-5-mini", Folder: "runs/first\x1b[2J"}
+	s.tell(0, runner.Event{Type: runner.RunStarted, Total: total + 12, Skipped: 12, Workers: workers})
+	return s
+}
+
+func (s *story) tell(after time.Duration, e runner.Event) {
+	s.now = s.now.Add(after)
+	e.Time = s.now
+	s.m.shared.board.apply(e)
+}
+
+func (s *story) send(msg tea.Msg) tea.Cmd {
+	next, cmd := s.m.Update(msg)
+	s.m, _ = next.(model)
+	return cmd
+}
+
+func (s *story) begin(id string, phase runner.Phase, step int, cost float64, command string) {
+	s.tell(time.Second, runner.Event{Type: runner.AttemptStarted, Instance: id, Attempt: 1})
+	if step > 1 {
+		s.tell(0, runner.Event{Type: runner.Doing, Phase: runner.Running, Instance: id, Step: step - 1, Command: command})
+		s.tell(0, runner.Event{Type: runner.Step, Instance: id, Step: step - 1, Cost: cost, Command: command})
+	}
+	s.tell(time.Second, runner.Event{Type: runner.Doing, Phase: phase, Instance: id, Step: step, Cost: cost, Command: command})
+}
+
+func (s *story) end(id string, class trajectories.Class, status, text string, again bool) {
+	o := &trajectories.Outcome{
+		Class: class, ExitStatus: status, Error: text, Steps: 17, Cost: 0.31, Start: s.now.Add(-time.Minute), End: s.now,
+		Submission: []byte("diff"),
+	}
+	s.tell(time.Second, runner.Event{Type: runner.AttemptFinished, Instance: id, Outcome: o, Again: again, Cost: 0.31})
+	if !again {
+		s.tell(0, runner.Event{Type: runner.Doing, Phase: runner.Left, Instance: id})
+	}
+}
+
+func (s *story) screen(w, h int) string {
+	s.send(tea.WindowSizeMsg{Width: w, Height: h})
+	s.send(refresh{s.now})
+	return ansi.Strip(s.m.View().Content) + "\n"
+}
+
+// told is the story of the golden screens. Its names and texts are hostile.
+func told() *story {
+	s := newStory(16, 500)
+	for i := range 40 {
+		id := fmt.Sprintf("django__django-%d", 10000+i)
+		s.begin(id, runner.Thinking, 17, 0.31, "ls")
+		s.end(id, trajectories.Submitted, "Submitted", "", false)
+	}
+	for i, end := range []struct {
+		class        trajectories.Class
+		status, text string
+		again        bool
+	}{
+		{trajectories.Limit, "TimeExceeded", "", false},
+		{trajectories.Provider, "RateLimited", "the server \x1b[31msays\x07 no\nand no", true},
+		{trajectories.Environment, "ImageNotFound", "pull image nope: \u202eImageNotFound", false},
+		{trajectories.Internal, "InternalError", strings.Repeat("surprise ", 40), false},
+	} {
+		id := fmt.Sprintf("scikit-learn__scikit-learn-%d", 25570+i)
+		s.begin(id, runner.Running, 3, 0.02, "pytest -x")
+		s.end(id, end.class, end.status, end.text, end.again)
+		if end.again {
+			s.tell(0, runner.Event{Type: runner.Doing, Phase: runner.Waiting, Instance: id, Attempt: 1, Elapsed: 1})
+		}
+	}
+	s.begin("astropy__astropy-12907", runner.Running, 12, 0.3123, "python -m pytest -x -q astropy/modeling/tests/test_separable.py")
+	s.begin("日本語の名前__とても長い名前-1234", runner.Thinking, 4, 0.004, "grep -rn '検索' . | head")
+	s.begin("evil\x1b]0;title\x07\x1b[2J__\u202erow\u0301\u0301-1", runner.Running, 1, 0, "printf '\x1b[?1049l'\r\nrm -rf /")
+	s.begin("😀👩‍👩‍👧‍👦🏽️__emoji-7", runner.Closing, 250, 12.5, strings.Repeat("long ", 60))
+	s.begin(strings.Repeat("z\u0336\u0337\u0336\u0337\u0338", 300), runner.Thinking, 2, 0, "true")
+	s.begin("sympy__sympy-1", runner.Starting, 0, 0, "")
+	s.tell(0, runner.Event{Type: runner.Doing, Phase: runner.Starting, Instance: "sympy__sympy-1", Text: "swebench/sweb.eval.x86_64.sympy_1776_sympy-1:latest"})
+	s.begin("sphinx-doc__sphinx-2", runner.Starting, 0, 0, "")
+	s.tell(0, runner.Event{Type: runner.Doing, Phase: runner.Starting, Instance: "sphinx-doc__sphinx-2", Text: "local/image:1"})
+	pull := runner.PullState{Image: "swebench/sweb.eval.x86_64.sympy_1776_sympy-1:latest", Layers: 12, LayersDone: 5, Bytes: 310e6, Total: 1250e6}
+	s.tell(0, runner.Event{Type: runner.Pull, Pull: &pull})
+	s.tell(0, runner.Event{Type: runner.Pull, Pull: &runner.PullState{Image: "gone", Done: true}})
+	s.tell(0, runner.Event{Type: runner.Warning, Text: "the disk is \x1b[5mnearly full"})
+	for _, id := range []string{"a-1", "b-2"} { // one kind of warning
+		s.tell(0, runner.Event{Type: runner.SandboxReady, Instance: id, Warnings: []string{"nothing in /tmp/" + id}})
+	}
+	s.tell(125*time.Second, runner.Event{Type: runner.FormatError, Instance: "sympy__sympy-1"})
+	return s
+}
+
+func TestScreens(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {160, 50}, {40, 8}, {60, 16}, {20, 4}} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			golden(t, fmt.Sprintf("screen-%dx%d.txt", size[0], size[1]), told().screen(size[0], size[1]))
+		})
+	}
+	t.Run("help", func(t *testing.T) {
+		s := told()
+		s.send(tea.KeyPressMsg{Code: '?', Text: "?"})
+		golden(t, "help.txt", s.screen(80, 24))
+	})
+	t.Run("begin", func(t *testing.T) {
+		golden(t, "begin.txt", newStory(3, 5).screen(80, 16))
+	})
+	t.Run("message", func(t *testing.T) {
+		s := told()
+		s.m.shared.board.say("mini: stopping; once more to kill\x1b[2J\n")
+		screen := s.screen(80, 24)
+		if !strings.HasSuffix(screen, "\n stopping; once more to kill\ufffd[2J\n") {
+			t.Errorf("the message is not in the last line:\n%s", screen)
+		}
+	})
+}
+
+// Whatever the size, a screen has its height and is nowhere wider, and nothing
+// on it steers the terminal but colours.
+func TestEverySize(t *testing.T) {
+	s, empty := told(), newStory(0, 0)
+	for w := 1; w <= 170; w += 1 + w/20 {
+		for h := 1; h <= 60; h += 1 + h/10 {
+			for _, one := range []*story{s, empty} {
+				one.send(tea.WindowSizeMsg{Width: w, Height: h})
+				if err := wellFormed(one.m.View().Content, w, h); err != nil {
+					t.Fatalf("%dx%d: %v", w, h, err)
+				}
+			}
+			if err := wellFormed(helpScreen(w, h), w, h); err != nil {
+				t.Fatalf("help at %dx%d: %v", w, h, err)
+			}
+		}
+	}
+}
+
+func wellFormed(screen string, w, h int) error {
+	lines := strings.Split(screen, "\n")
+	if len(lines) != h {
+		return fmt.Errorf("%d lines", len(lines))
+	}
+	for _, l := range lines {
+		plain := ansi.Strip(l)
+		if ansi.StringWidthWc(plain) > w || ansi.StringWidth(plain) > w {
+			return fmt.Errorf("%q is %d wide", plain, ansi.StringWidthWc(plain))
+		}
+		for i := 0; i < len(l); i++ {
+			if rest := l[i:]; l[i] == 0x1b {
+				end := strings.IndexByte(rest, 'm')
+				if end < 0 || strings.Trim(rest[1:end], "[0123456789;") != "" {
+					return fmt.Errorf("%q has a sequence that is no colour", l)
+				}
+			} else if l[i] < ' ' || l[i] == 0x7f {
+				return fmt.Errorf("%q has a control character", l)
+			}
+		}
+	}
+	return nil
+}
+
+func TestScrolling(t *testing.T) {
+	s := newStory(30, 100)
+	rows := func() string {
+		screen := s.screen(80, 24)
+		if i := strings.Index(screen, "↑↓ "); i >= 0 {
+			return strings.Fields(screen[i:])[1]
+		}
+		return "all"
+	}
+	for i, step := range []struct{ key, want string }{
+		{"", "1-11"},
+		{"up", "1-11"},
+		{"down", "2-12"},
+		{"j", "3-13"},
+		{"k", "2-12"},
+		{"pgdown", "12-22"},
+		{"space", "20-30"},
+		{"pgdown", "20-30"},
+		{"home", "1-11"},
+		{"G", "20-30"},
+		{"pgup", "10-20"},
+		{"g", "1-11"},
+		{"end", "20-30"},
+		{"q", "all"}, // the hint takes the place of the numbers
+		{"down", "20-30"},
+	} {
+		if step.key != "" {
+			s.send(press(step.key))
+		}
+		if got := rows(); got != step.want {
+			t.Errorf("step %d: after %q rows %s, want %s", i, step.key, got, step.want)
+		}
+	}
+	s.send(press("end"))
+	s.screen(80, 50) // where all rows have room, none is above the screen
+	if got := rows(); got != "20-30" {
+		t.Errorf("after a larger screen and back: rows %s", got)
+	}
+}
+
+// press is a key by the name it has in the model.
+func press(name string) tea.KeyPressMsg {
+	special := map[string]rune{
+		"up": tea.KeyUp, "down": tea.KeyDown, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown,
+		"home": tea.KeyHome, "end": tea.KeyEnd, "esc": tea.KeyEscape, "space": tea.KeySpace,
+	}
+	if code, ok := special[name]; ok {
+		return tea.KeyPressMsg{Code: code}
+	}
+	if letter, ok := strings.CutPrefix(name, "ctrl+"); ok {
+		return tea.KeyPressMsg{Code: rune(letter[0]), Mod: tea.ModCtrl}
+	}
+	return tea.KeyPressMsg{Code: rune(name[0]), Text: name}
+}
+
+// Only Ctrl-C ends a run, and it does so by the function it was given.
+func TestKeysDoNotQuit(t *testing.T) {
+	s := newStory(3, 5)
+	stopped := errors.New("stopped")
+	var got error
+	s.m.interrupt = func() { got = stopped }
+	for _, key := range []string{"q", "esc", "ctrl+d", "x", "?", "ctrl+l"} {
+		cmd := s.send(press(key))
+		if cmd == nil {
+			continue
+		}
+		if _, quits := cmd().(tea.QuitMsg); quits || got != nil {
+			t.Errorf("%s ends the run", key)
+		}
+	}
+	s.send(press("ctrl+c"))()
+	if !errors.Is(got, stopped) {
+		t.Error("ctrl+c does not stop the run")
+	}
+}
+
+// A row belongs to an instance until its worker has left it, and the next one
+// takes the first that is free.
+func TestRows(t *testing.T) {
+	s := newStory(2, 9)
+	b := s.m.shared.board
+	ids := func() string { return b.workers[0].instance + " " + b.workers[1].instance }
+	s.begin("a", runner.Thinking, 1, 0.5, "")
+	s.begin("b", runner.Thinking, 1, 0.25, "")
+	if got := b.spent(); ids() != "a b" || got != 0.75 {
+		t.Errorf("rows %q, $%v", ids(), got)
+	}
+	s.end("a", trajectories.Provider, "RateLimited", "", true)
+	if ids() != "a b" || b.done != 0 || b.again != 1 {
+		t.Errorf("a failure that is tried again: rows %q, %d done", ids(), b.done)
+	}
+	s.begin("a", runner.Thinking, 1, 0.5, "")
+	s.end("a", trajectories.Submitted, "Submitted", "", false)
+	if ids() != " b" || b.done != 1 || b.classes[trajectories.Submitted] != 1 {
+		t.Errorf("after the end: rows %q, %d done", ids(), b.done)
+	}
+	s.begin("c", runner.Thinking, 1, 0, "")
+	if got := b.spent(); ids() != "c b" || got != 0.31+0.31+0.25 {
+		t.Errorf("rows %q, $%v", ids(), got)
+	}
+}

@@ -1,0 +1,153 @@
+package configs
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Entry is one setting of a resolved configuration. Values whose name says
+// that they are secret are left out.
+type Entry struct {
+	Key   string `json:"key"`
+	Value any    `json:"value"`
+	// Origin is "default" for what mini comes with and for what nobody set,
+	// else a file and a line, a flag, or a variable.
+	Origin string `json:"origin"`
+}
+
+// Entries are the settings under the prefixes (see Under), in the order of
+// Config; all of them where none is given. Those of mappings come one by one.
+func (r *Resolved) Entries(prefixes ...string) ([]Entry, error) {
+	root, err := r.tree(prefixes)
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for key, leaf := range leaves(root, "") {
+		e := Entry{Key: key, Origin: r.originOf(key)}
+		if err := leaf.Decode(&e.Value); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrConfig, key, err)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// Explained is the configuration as YAML that can be given to -c again, each
+// value with its origin behind it as a comment. Where a value is not shown, a
+// null stands, which changes nothing.
+func (r *Resolved) Explained(prefixes ...string) ([]byte, error) {
+	root, err := r.tree(prefixes)
+	if err != nil {
+		return nil, err
+	}
+	for key, leaf := range leaves(root, "") {
+		leaf.LineComment = oneLine(r.originOf(key))
+		if leaf.Value == hidden {
+			leaf.Tag, leaf.Value, leaf.Style = "!!null", "null", 0
+			leaf.LineComment = "not shown; " + leaf.LineComment
+		}
+	}
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(root); err != nil {
+		return nil, fmt.Errorf("write configuration: %w", err)
+	}
+	return b.Bytes(), enc.Close()
+}
+
+// originOf is the place of a key in words for the user.
+func (r *Resolved) originOf(key string) string {
+	if o, ok := r.origins[key]; ok && !o.Shipped() {
+		return o.String()
+	}
+	return "default"
+}
+
+// tree is the redacted configuration, without what no prefix names.
+func (r *Resolved) tree(prefixes []string) (*yaml.Node, error) {
+	for _, p := range prefixes {
+		if _, err := Under(p); err != nil {
+			return nil, err
+		}
+	}
+	root := &yaml.Node{}
+	if err := root.Encode(r.Redacted()); err != nil {
+		return nil, fmt.Errorf("write configuration: %w", err)
+	}
+	if len(prefixes) > 0 {
+		prune(root, "", prefixes)
+		if len(root.Content) == 0 {
+			return nil, &mistake{fmt.Sprintf("%s is not set", shown(strings.Join(prefixes, ", ")))}
+		}
+	}
+	return root, nil
+}
+
+// prune takes out of a mapping what no prefix names.
+func prune(n *yaml.Node, path string, prefixes []string) {
+	var kept []*yaml.Node
+	for i := 0; i < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		full := path + key.Value
+		if !named(full, prefixes) {
+			if value.Kind != yaml.MappingNode {
+				continue
+			}
+			if prune(value, full+".", prefixes); len(value.Content) == 0 {
+				continue
+			}
+		}
+		kept = append(kept, key, value)
+	}
+	n.Content = kept
+}
+
+func named(key string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if key == p || strings.HasPrefix(key, p+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// leaves ranges over the values of nested mappings and their dotted keys. An
+// empty mapping is a value. Lists are put on one line, where a comment can
+// follow them.
+func leaves(n *yaml.Node, path string) func(yield func(string, *yaml.Node) bool) {
+	return func(yield func(string, *yaml.Node) bool) {
+		for i := 0; i < len(n.Content); i += 2 {
+			full, value := path+n.Content[i].Value, n.Content[i+1]
+			if value.Kind == yaml.MappingNode && len(value.Content) > 0 {
+				for k, v := range leaves(value, full+".") {
+					if !yield(k, v) {
+						return
+					}
+				}
+				continue
+			}
+			if value.Kind == yaml.SequenceNode {
+				value.Style |= yaml.FlowStyle
+			}
+			if !yield(full, value) {
+				return
+			}
+		}
+	}
+}
+
+// oneLine keeps a comment a comment, whatever is in the name of a file.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}

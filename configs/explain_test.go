@@ -1,0 +1,138 @@
+package configs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/configs"
+)
+
+func merged(t *testing.T, base string, args ...string) *configs.Resolved {
+	t.Helper()
+	layers := []configs.Layer{shipped(t, base)}
+	for _, arg := range args {
+		l, err := configs.Read(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layers = append(layers, l)
+	}
+	cfg, err := configs.Merge(layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func TestExplainedSaysWhereEachValueIsFrom(t *testing.T) {
+	mine := file(t, "mine.yaml", "agent:\n  step_limit: 7\n  system_template: |\n    one\n    # two\nenvironment:\n  env: {A: one}\n  forward_env: [X,\n    B]\n")
+	cfg := merged(t, "swebench", mine, "model.model_name=a b", "environment.env.MY_TOKEN=s3cret", "model.model_kwargs.extra={\"a\": {\"b\": 1}, \"c\": []}")
+	data, err := cfg.Explained()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for _, want := range []string{
+		"  step_limit: 7 # " + mine + ":2\n",
+		"  system_template: | # " + mine + ":3\n    one\n    # two\n",
+		"  cost_limit: 3 # default\n",
+		"    A: one # " + mine + ":7\n",
+		"    PAGER: cat # default\n",
+		"  forward_env: [X, B] # " + mine + ":8\n",
+		"    MY_TOKEN: null # not shown; -c environment.env.MY_TOKEN\n",
+		"  model_name: a b # -c model.model_name=a b\n",
+		"        b: 1 # -c model.model_kwargs.extra\n",
+		"      c: [] # -c model.model_kwargs.extra\n",
+		"  base_url: \"\" # default\n",
+		"  cap_drop: [ALL] # default\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.Contains(text, "s3cret") || strings.Contains(text, "shipped:") {
+		t.Error("a secret, or the name of a shipped file")
+	}
+	if t.Failed() {
+		t.Log(text)
+	}
+	for _, key := range configs.Keys() {
+		last := key[strings.LastIndexByte(key, '.')+1:]
+		if !strings.Contains(text, " "+last+":") {
+			t.Errorf("%s is not there", key)
+		}
+	}
+	// Read again, nothing changes but the secret, which was left out.
+	again := merged(t, "swebench", file(t, "again.yaml", text))
+	delete(cfg.Environment.Env, "MY_TOKEN")
+	if diff := cmp.Diff(cfg.Config, again.Config); diff != "" {
+		t.Errorf("read back (-first +second):\n%s", diff)
+	}
+}
+
+func TestExplainedOfDefaultsReadsBack(t *testing.T) {
+	for _, base := range []string{"mini", "swebench"} {
+		cfg := merged(t, base)
+		data, err := cfg.Explained()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(cfg.Config, merged(t, base, file(t, "again.yaml", string(data))).Config); diff != "" {
+			t.Errorf("%s read back (-first +second):\n%s", base, diff)
+		}
+	}
+}
+
+func TestEntriesUnderAPrefix(t *testing.T) {
+	cfg := merged(t, "swebench", "agent.step_limit=9", "environment.env.A_KEY=s3cret")
+	for _, tt := range []struct {
+		prefix string
+		want   []configs.Entry
+	}{
+		{"agent.step_limit", []configs.Entry{{"agent.step_limit", 9, "-c agent.step_limit=9"}}},
+		{"environment.env.PAGER", []configs.Entry{{"environment.env.PAGER", "cat", "default"}}},
+		{"environment.env.A_KEY", []configs.Entry{{"environment.env.A_KEY", "(not shown)", "-c environment.env.A_KEY"}}},
+		{"model.model_kwargs", []configs.Entry{{"model.model_kwargs", map[string]any{}, "default"}}},
+		{"run", []configs.Entry{
+			{"run.env_startup_command", "", "default"},
+			{"run.workers", 1, "default"},
+			{"run.max_starts", 0, "default"},
+			{"run.max_tries", 3, "default"},
+		}},
+	} {
+		got, err := cfg.Entries(tt.prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.prefix, diff)
+		}
+	}
+	for prefix, want := range map[string]string{
+		"agent.stp_limit":      "unknown key agent.stp_limit; did you mean agent.step_limit?",
+		"step_limit":           "unknown key step_limit; step_limit belongs under agent",
+		"agent.steps":          "did you mean agent.step_limit?",
+		"agnt":                 "did you mean agent?",
+		"model.price.in":       "did you mean model.price.input?",
+		"run.workers.x":        "unknown key run.workers.x",
+		"environment.env.NOPE": "environment.env.NOPE is not set",
+	} {
+		if _, err := cfg.Entries(prefix); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", prefix, err, want)
+		}
+	}
+}
+
+// A name of a file can hold a line end; the comment must not.
+func TestCommentsStayOnTheirLine(t *testing.T) {
+	path := file(t, "odd\nagent: {step_limit: 1}\n.yaml", "agent: {cost_limit: 1}\n")
+	data, err := merged(t, "mini", path).Explained("agent.cost_limit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(data), "\n"); n != 2 {
+		t.Errorf("%d lines in\n%s", n, data)
+	}
+}

@@ -1,0 +1,99 @@
+package configs
+
+import "strings"
+
+// ComingFrom is the page for those who come from mini-swe-agent; answers that
+// need more than a line name it.
+const ComingFrom = "docs/coming-from-mini-swe-agent.md"
+
+// peerKeys answers keys of mini-swe-agent 1 and 2 that mini has under another
+// name, or needs not. Its keys that mini knows in another section are not
+// here: suggest finds the section by itself.
+var peerKeys = map[string]string{
+	"action_observation_template": "the template is agent.observation_template here",
+	"agent_class":                 "mini has one agent; leave the key out",
+	"confirm_exit":                "mini ends once the task is handed in, and does not ask; leave the key out",
+	"container_timeout":           "a container lives as long as its attempt; agent.wall_time_limit_seconds bounds that",
+	"cost_tracking":               "mini counts the costs it knows and goes on with others; leave the key out, or set model.price",
+	"exec_args":                   "mini starts no client program; leave the key out",
+	"executable":                  "mini talks to the engine without docker's client; set DOCKER_HOST, also for podman",
+	"global_args":                 "mini starts no client program; leave the key out, or set DOCKER_HOST",
+	"litellm_model_registry":      "set model.price: {input: 0.25, cached: 0.025, output: 2}, dollars per million tokens",
+	"mode":                        "mini asks before each command, and with -y before none; leave the key out",
+	"multimodal_regex":            "mini sends text only; leave the key out",
+	"output_path":                 "say -o FILE on the command line",
+	"run_args":                    "network, memory, cpus, user, platform, cap_add and others are keys of environment here",
+	"set_cache_control":           "servers with OpenAI's API cache by themselves; leave the key out",
+	"task":                        "say -t TASK on the command line",
+	"timeout_template":            "agent.observation_template shows timeouts here, as .exception and .timed_out",
+	"whitelist_actions":           "mini asks before each command, and with -y before none; leave the key out",
+}
+
+// peerKwargs answers settings of model_kwargs that litellm takes for itself. A
+// server would get them as they are, and refuse them.
+var peerKwargs = map[string]string{
+	"api_base":            "set model.base_url instead",
+	"custom_llm_provider": "set model.base_url to the provider's OpenAI-compatible API instead",
+	"drop_params":         "it is litellm's own, and servers refuse it; leave it out",
+	"extra_headers":       "mini sends no headers of one's own yet; leave it out",
+	"num_retries":         "set model.max_tries instead, which counts the first try too",
+	"parallel_tool_calls": "mini offers no tools to the model, and servers then refuse it; leave it out",
+}
+
+// peerClass answers the name of a class of mini-swe-agent: of a model where
+// isModel, else of an environment. It returns "" for names that are none.
+func peerClass(name string, isModel bool) string {
+	short := strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
+	table := peerEnvironments
+	if isModel {
+		table = peerModels
+	}
+	for _, c := range table {
+		if strings.HasPrefix(short, c.prefix) {
+			return c.answer
+		}
+	}
+	return ""
+}
+
+type classAnswer struct{ prefix, answer string }
+
+// The names come as litellm_textbased, or as the path of a Python class
+// (minisweagent.models.litellm_model.LitellmModel): a prefix finds both.
+var (
+	peerModels = []classAnswer{
+		{"litellm_response", "mini speaks the chat completions API; use openai, and model.base_url for another server"},
+		{"litellmresponse", "mini speaks the chat completions API; use openai, and model.base_url for another server"},
+		{"litellm", "use openai, and for a provider that is not OpenAI the address of its compatible API: -c model.base_url=URL -c model.api_key_env=VARIABLE"},
+		{"openrouter", "use openai with -c model.base_url=https://openrouter.ai/api/v1 -c model.api_key_env=OPENROUTER_API_KEY"},
+		{"requesty", "use openai with -c model.base_url=https://router.requesty.ai/v1 -c model.api_key_env=REQUESTY_API_KEY"},
+		{"portkey", "mini cannot send Portkey's headers yet; use openai with the address of the provider itself in model.base_url"},
+		{"deterministic", "use scripted, with -c model.replies=FILE"},
+		{"roulette", "mini asks one model; name it with -m"},
+		{"interleaving", "mini asks one model; name it with -m"},
+		{"anthropic", "use openai, with the address of an OpenAI-compatible API in model.base_url"},
+	}
+	peerEnvironments = []classAnswer{
+		{"singularity", "mini has no Singularity or Apptainer yet; use docker"},
+		{"apptainer", "mini has no Singularity or Apptainer yet; use docker"},
+		{"bubblewrap", "mini has no bubblewrap yet; use docker, or local without a sandbox"},
+		{"contree", "mini has no ConTree yet; use docker"},
+		{"swerex_modal", "mini has no Modal yet; use docker"},
+		{"swerexmodal", "mini has no Modal yet; use docker"},
+		{"swerex", "use docker"},
+		{"podman", "use docker, with DOCKER_HOST naming podman's socket"},
+	}
+)
+
+// peerConfigs are the names of configurations that come with mini-swe-agent:
+// the one of mini's that stands in for it, or an answer.
+var peerConfigs = map[string]struct{ shipped, answer string }{
+	"default":            {shipped: "mini"},
+	"mini_textbased":     {shipped: "mini"},
+	"swebench_backticks": {shipped: "swebench"},
+	"swebench_xml":       {answer: "mini's default takes commands from ```bash blocks; for another form set agent.action_regex and the prompts"},
+	"default_xml":        {answer: "mini's default takes commands from ```bash blocks; for another form set agent.action_regex and the prompts"},
+	"swebench_modal":     {answer: "mini has no Modal yet; leave it out for Docker"},
+	"swebench_toolcall":  {answer: "mini offers no tools to the model; leave it out for ```bash blocks"},
+	"programbench":       {answer: "mini has no ProgramBench"},
+}

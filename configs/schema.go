@@ -1,0 +1,100 @@
+package configs
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Sections are the top-level keys, in the order of Config.
+func Sections() []string {
+	var names []string
+	for f := range settings(reflect.TypeFor[Config]()) {
+		names = append(names, f)
+	}
+	return names
+}
+
+// Keys are the dotted names of all settings, in the order of Config. Those
+// that are mappings (environment.env, model.model_kwargs) have keys of the
+// user's own below them.
+func Keys() []string {
+	var keys []string
+	walkKeys(reflect.TypeFor[Config](), "", func(key string, _ reflect.Type) { keys = append(keys, key) })
+	return keys
+}
+
+func walkKeys(t reflect.Type, path string, visit func(key string, t reflect.Type)) {
+	for name, field := range settings(t) {
+		if field.Kind() == reflect.Struct {
+			walkKeys(field, path+name+".", visit)
+			continue
+		}
+		visit(path+name, field)
+	}
+}
+
+// settings ranges over the yaml names and the types of a struct's fields.
+func settings(t reflect.Type) func(yield func(string, reflect.Type) bool) {
+	return func(yield func(string, reflect.Type) bool) {
+		for i := range t.NumField() {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+			if name != "" && name != "-" && !yield(name, t.Field(i).Type) {
+				return
+			}
+		}
+	}
+}
+
+// fieldsOf maps the yaml names of a struct to their types.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for name, field := range settings(t) {
+		fields[name] = field
+	}
+	return fields
+}
+
+// Under returns the keys that a prefix of whole parts names: a section, or a
+// setting, or one below a mapping. For a prefix that names none, the error
+// says what is near.
+func Under(prefix string) ([]string, error) {
+	var under []string
+	for _, key := range Keys() {
+		if key == prefix || strings.HasPrefix(key, prefix+".") || isMapping(key) && strings.HasPrefix(prefix, key+".") {
+			under = append(under, key)
+		}
+	}
+	if under != nil {
+		return under, nil
+	}
+	parent, last := "", prefix
+	if i := strings.LastIndexByte(prefix, '.'); i >= 0 {
+		parent, last = prefix[:i], prefix[i+1:]
+	}
+	fields, ok := fieldsAt(parent)
+	if !ok {
+		parent, last, fields = "", prefix, fieldsOf(reflect.TypeFor[Config]())
+	}
+	return nil, &mistake{"unknown key " + shown(prefix) + suggest(last, parent, fields)}
+}
+
+func isMapping(key string) bool {
+	return slices.Contains([]string{"model.model_kwargs", "environment.env"}, key)
+}
+
+// fieldsAt are the keys of a section; ok is false for what is none.
+func fieldsAt(path string) (map[string]reflect.Type, bool) {
+	t := reflect.TypeFor[Config]()
+	for part := range strings.SplitSeq(path, ".") {
+		if path == "" {
+			break
+		}
+		field, ok := fieldsOf(t)[part]
+		if !ok || field.Kind() != reflect.Struct {
+			return nil, false
+		}
+		t = field
+	}
+	return fieldsOf(t), true
+}

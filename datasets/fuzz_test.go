@@ -1,0 +1,80 @@
+package datasets_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/minibench/mini/datasets"
+)
+
+// FuzzRead: no input may do anything but give rows that are safe to name files
+// after, or an error that names the file.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{
+		row, "[" + row + "]", "null", `{"instance_id":"a/b"}`, "[[[", `{"FAIL_TO_PASS":""}`,
+		`{"instance_id":"a","x":{"instance_id":"b","y":["}",{}]},"problem_statement":"\\\"","instance_id":"c"}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if bytes.HasPrefix(data, []byte("PAR1")) {
+			t.Skip("FuzzParquet does these")
+		}
+		safe(t, data)
+	})
+}
+
+// FuzzParquet: the same for parquet, whatever is done to good files. The input
+// says what: two bytes of a place and one to put there, again and again.
+// (Whole files as inputs are too large for the engine to make them small.)
+func FuzzParquet(f *testing.F) {
+	good := [][]byte{
+		table(f, plainRows(3)),
+		table(f, plainRows(3), parquet.DataPageVersion(1), parquet.Compression(&parquet.Zstd)),
+		table(f, []kinds{{plainRow: plainRows(1)[0], Lists: [][]int32{{1}, {}}, Map: map[string]inner{"k": {}}}}),
+	}
+	for i := range good {
+		f.Add(uint(i), []byte{4, 0, 0x15})
+	}
+	f.Fuzz(func(t *testing.T, which uint, damage []byte) {
+		data := bytes.Clone(good[which%uint(len(good))])
+		for ; len(damage) >= 3; damage = damage[3:] {
+			at := int(binary.LittleEndian.Uint16(damage))
+			data[4+at%(len(data)-4)] = damage[2]
+		}
+		safe(t, data)
+	})
+}
+
+// safe reads data, and holds what comes of it against the promises.
+func safe(t *testing.T, data []byte) {
+	t.Helper()
+	set, err := read(t, "x", string(data))
+	if err != nil {
+		if !strings.HasPrefix(err.Error(), "x: ") || !errors.Is(err, datasets.ErrData) {
+			t.Errorf("error without the file: %v", err)
+		}
+		if strings.Contains(err.Error(), "cannot be told") {
+			t.Errorf("the two readers of ids do not agree: %v", err)
+		}
+		return
+	}
+	for _, in := range set.Instances {
+		if in.ID == "" || in.ID != filepath.Base(in.ID) || strings.HasPrefix(in.ID, ".") || strings.ContainsRune(in.ID, 0) {
+			t.Errorf("unsafe id %q", in.ID)
+		}
+		for name, raw := range in.Row {
+			if !json.Valid(raw) {
+				t.Errorf("column %q is not JSON: %.100q", name, raw)
+			}
+		}
+		in.Fields()
+	}
+}

@@ -1,0 +1,65 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// The cache has a folder for every repository:
+//
+//	<org>--<name>/lock
+//	<org>--<name>/blobs/<checksum>                a file, whole and right
+//	<org>--<name>/blobs/<checksum>.partial        the start of one
+//	<org>--<name>/editions/<commit>-<hash>.json   a revision's files, see Edition
+//
+// The checksum is the file's SHA-256 where the hub tells it (64 digits), else
+// the SHA-1 of Git's blob (40). Names from the hub never name a file here.
+const (
+	blobsDir    = "blobs"
+	editionsDir = "editions"
+	lockFile    = "lock"
+	partialEnd  = ".partial"
+)
+
+var blobName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// folder is a path in the cache, below the folder of a repository.
+func (h *Hub) folder(repo string, parts ...string) string {
+	return filepath.Join(append([]string{h.dir, strings.Replace(repo, "/", "--", 1)}, parts...)...)
+}
+
+// blob is the name of an entry's file in the cache.
+func (e entry) blob() string { return cmp.Or(e.sha256, e.sha1) }
+
+// lockEvery is how often a lock is tried that another process holds.
+const lockEvery = 100 * time.Millisecond
+
+// lock waits for the turn at a repository. The system lets go of the lock of a
+// process that dies.
+func (h *Hub) lock(ctx context.Context, repo string) (unlock func(), err error) {
+	dir := h.folder(repo)
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as in record
+		return nil, h.diskError(err, 0)
+	}
+	l := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o644))
+	ok, err := l.TryLock()
+	if err == nil && !ok {
+		h.progress(Progress{Stage: Waiting, Repo: repo})
+		_, err = l.TryLockContext(ctx, lockEvery)
+		if ctx.Err() != nil {
+			_ = l.Close() // it may have been taken at the last moment
+			return nil, context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		return nil, h.diskError(err, 0)
+	}
+	return func() { _ = l.Close() }, nil // the process's end would do it too
+}

@@ -1,0 +1,103 @@
+package hub_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/datasets/hub"
+)
+
+func TestCard(t *testing.T) {
+	names := []string{"data/a.jsonl", "data/b.jsonl", "data/sub/c.jsonl", "test.jsonl", "x/train.jsonl"}
+	byName := map[string][]string{"test": {"test.jsonl"}, "train": {"x/train.jsonl"}, "": {"data/a.jsonl", "data/b.jsonl", "data/sub/c.jsonl"}}
+	card := func(lines ...string) string { return "---\n" + strings.Join(lines, "\n") + "\n---\ntext\n" }
+	tests := []struct {
+		name, card string
+		want       map[string][]string
+	}{
+		{"no card", "", byName},
+		{"no YAML", "# Title\n---\nconfigs: []\n---\n", byName},
+		{"no configs", card("license: mit"), byName},
+		{"not YAML", card("configs: ]["), byName},
+		{"an end that is missing", "---\nconfigs:\n- config_name: a\n  data_files: test.jsonl\n", byName},
+		{
+			"a list", card("configs:", "- config_name: default", "  data_files:", "  - split: one", "    path: [data/b.jsonl, data/a.jsonl]", "  - split: two", "    path: test.jsonl"),
+			map[string][]string{"one": {"data/b.jsonl", "data/a.jsonl"}, "two": {"test.jsonl"}},
+		},
+		{
+			"one star", card("configs:", "- config_name: default", "  data_files:", "  - {split: one, path: data/*}"),
+			map[string][]string{"one": {"data/a.jsonl", "data/b.jsonl"}},
+		},
+		{
+			"two stars", card("configs:", "- config_name: default", "  data_files:", "  - {split: one, path: 'data/**'}"),
+			map[string][]string{"one": {"data/a.jsonl", "data/b.jsonl", "data/sub/c.jsonl"}},
+		},
+		{"a string", card("configs:", "- config_name: default", "  data_files: test.jsonl"), map[string][]string{"train": {"test.jsonl"}}},
+		{"a list of strings", card("configs:", "- config_name: default", "  data_files: [test.jsonl, ./data/a.jsonl]"), map[string][]string{"train": {"test.jsonl", "data/a.jsonl"}}},
+		{
+			"a map", card("configs:", "- config_name: default", "  data_files: {x: test.jsonl, y: [data/a.jsonl]}"),
+			map[string][]string{"x": {"test.jsonl"}, "y": {"data/a.jsonl"}},
+		},
+		{"the one that is called default", card("configs:", "- {config_name: a, data_files: data/a.jsonl}", "- {config_name: default, data_files: test.jsonl}"), map[string][]string{"train": {"test.jsonl"}}},
+		{"the one that is marked", card("configs:", "- {config_name: default, data_files: data/a.jsonl}", "- {config_name: b, data_files: test.jsonl, default: true}"), map[string][]string{"train": {"test.jsonl"}}},
+		{"the first", card("configs:", "- {config_name: a, data_files: data/a.jsonl}", "- {config_name: b, data_files: test.jsonl}"), map[string][]string{"train": {"data/a.jsonl"}}},
+		{"a folder", card("configs:", "- {config_name: a, data_dir: x}"), map[string][]string{"train": {"x/train.jsonl"}}},
+		{"a folder and a pattern", card("configs:", "- {config_name: a, data_dir: ./data/, data_files: 's*/*'}"), map[string][]string{"train": {"data/sub/c.jsonl"}}},
+		{"files that are not there", card("configs:", "- {config_name: a, data_files: '*.csv'}"), byName},
+		{"a split that is no name", card("configs:", "- config_name: a", "  data_files:", "  - {split: \"\\e[2J\", path: test.jsonl}"), byName},
+		{"Windows", strings.ReplaceAll(card("configs:", "- {config_name: a, data_files: test.jsonl}"), "\n", "\r\n"), map[string][]string{"train": {"test.jsonl"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, hub.SplitsOf(names, []byte(tt.card))); diff != "" {
+				t.Errorf("splits (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMatch(t *testing.T) {
+	names := []string{"a.json", "b.json", "a/b.json", "a/b/c.json", "a[1].json", "x.y"}
+	for pattern, want := range map[string]string{
+		"*.json":           "a.json a[1].json b.json",
+		"**.json":          "a.json a/b.json a/b/c.json a[1].json b.json",
+		"**/*.json":        "a.json a/b.json a/b/c.json a[1].json b.json",
+		"a/**":             "a/b.json a/b/c.json",
+		"a/**/c.json":      "a/b/c.json",
+		"?.json":           "a.json b.json",
+		"[a-b].json":       "a.json b.json",
+		"[!a].json":        "b.json",
+		"a[1].json":        "a[1].json",
+		"[":                "",
+		"[]":               "",
+		"[z-a].json":       "",
+		"x.y":              "x.y",
+		"x?y":              "x.y",
+		"x+y":              "",
+		"(.*)":             "",
+		"https://h/a.json": "",
+	} {
+		if got := strings.Join(hub.Match(pattern, names), " "); got != want {
+			t.Errorf("%s: %q, want %q", pattern, got, want)
+		}
+	}
+}
+
+// FuzzCard: whatever a card says, the files of a split are files that there are.
+func FuzzCard(f *testing.F) {
+	f.Add("---\nconfigs:\n- config_name: default\n  data_files:\n  - split: test\n    path: data/test-*\n---\n")
+	f.Add("---\nconfigs:\n- {config_name: a, data_dir: ../.., data_files: {x: ['[', '**']}}\n---\n")
+	f.Add("---\na: &a [*a, *a]\nconfigs: [{data_files: *a}]\n---")
+	names := []string{"data/test-0.parquet", "b.json"}
+	f.Fuzz(func(t *testing.T, card string) {
+		for split, files := range hub.SplitsOf(names, []byte(card)) {
+			for i, file := range files {
+				if file != names[0] && file != names[1] || i > 0 && file == files[0] {
+					t.Errorf("split %q has %q", split, files)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/datasets/hub/hubtest"
+)
+
+// A faulty network may cost tries; it may never cost the right bytes.
+func TestFaults(t *testing.T) {
+	tests := []struct {
+		name  string
+		fault func(*hubtest.Server)
+		want  error
+		gets  int // of shard 0; 0 for any number
+	}{
+		{"cut once", func(s *hubtest.Server) { s.Cut(2, 100_000) }, nil, 2}, // the first cut is the card's, which is shorter
+		{"cut often, each time further on", func(s *hubtest.Server) { s.Cut(20, 20_000) }, nil, 0},
+		{"cut often, from the start each time", func(s *hubtest.Server) { s.IgnoreRanges(true); s.Cut(50, 100_000) }, hub.ErrUnreachable, hub.MaxTries},
+		{"cut before the first byte, too often", func(s *hubtest.Server) { s.Cut(99, 0) }, hub.ErrUnreachable, 0},
+		{"no ranges", func(s *hubtest.Server) { s.IgnoreRanges(true); s.Cut(2, 100_000) }, nil, 0},
+		{"damaged once", func(s *hubtest.Server) { s.Corrupt(2) }, nil, 0},
+		{"damaged for good", func(s *hubtest.Server) { s.Corrupt(99) }, hub.ErrCorrupt, 2},
+		{"busy", func(s *hubtest.Server) { s.Refuse(4, 503) }, nil, 0},
+		{"broken", func(s *hubtest.Server) { s.Refuse(99, 500) }, hub.ErrUnreachable, 0},
+		{"refused for good", func(s *hubtest.Server) { s.Refuse(1, 418) }, hub.ErrAnswer, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := server(t)
+			dir := t.TempDir()
+			h := open(t, hub.Config{Endpoint: s.URL, Dir: dir})
+			tt.fault(s)
+			e, err := h.Fetch(t.Context(), hub.Ref{Repo: repo})
+			if !errors.Is(err, tt.want) || (err != nil) != (tt.want != nil) {
+				t.Fatalf("%v, want %v", err, tt.want)
+			}
+			if err == nil {
+				same(t, e, files())
+			} else if list, err := h.Cached(); len(list) > 0 || err != nil {
+				t.Errorf("recorded all the same: %+v, %v", list, err)
+			}
+			if n := len(s.Files(shard0)); tt.gets > 0 && n != tt.gets {
+				t.Errorf("%d requests for the first shard, want %d", n, tt.gets)
+			}
+		})
+	}
+}
+
+func TestResumesWhereItStopped(t *testing.T) {
+	s := server(t)
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	s.Cut(2, 150_000) // the first cut is the card's, which is shorter
+	h := open(t, hub.Config{Endpoint: s.URL, Dir: dir, Progress: func(p hub.Progress) {
+		if p.Stage == hub.Retrying {
+			cancel(enough)
+		}
+	}})
+	if _, err := h.Fetch(ctx, hub.Ref{Repo: repo}); !errors.Is(err, enough) {
+		t.Fatalf("cancelled: %v", err)
+	}
+	s.Forget()
+	var first hub.Progress
+	h = open(t, hub.Config{Endpoint: s.URL, Dir: dir, Progress: func(p hub.Progress) {
+		if p.Stage == hub.Downloading && first.Stage == "" {
+			first = p
+		}
+	}})
+	same(t, fetch(t, h, hub.Ref{Repo: repo}), files())
+	gets := s.Files(shard0)
+	if len(gets) != 1 || gets[0].Status != http.StatusPartialContent || gets[0].Range != "bytes=150000-" {
+		t.Errorf("%+v: the rest was to be asked for", gets)
+	}
+	if first.Bytes != 150_000 || first.Total != 500_001 {
+		t.Errorf("%+v: what is there counts", first)
+	}
+}
+
+// A connection that goes silent is given up and made anew.
+func TestStalledConnection(t *testing.T) {
+	s := server(t)
+	release := make(chan struct{})
+	stalled := false
+	s.Dribble(100_000, func(sent int64) {
+		if sent >= 200_000 && !stalled {
+			stalled = true
+			<-release
+		}
+	})
+	var once sync.Once
+	h := open(t, hub.Config{Endpoint: s.URL, Progress: func(p hub.Progress) {
+		if p.Stage == hub.Retrying {
+			once.Do(func() { close(release) })
+		}
+	}})
+	h.Stall(300 * time.Millisecond)
+	same(t, fetch(t, h, hub.Ref{Repo: repo}), files())
+	if len(s.Files(shard0)) < 2 {
+		t.Errorf("%+v", s.Files(shard0))
+	}
+}
+
+func TestUnreachableIsSaidSoon(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	address := l.Addr().String()
+	must(t, l.Close())
+	tries := 0
+	h := open(t, hub.Config{Endpoint: "http://" + address, Progress: func(p hub.Progress) {
+		if p.Stage == hub.Retrying {
+			tries++
+		}
+	}})
+	_, err = h.Fetch(t.Context(), hub.Ref{Repo: repo})
+	if !errors.Is(err, hub.ErrUnreachable) || tries != 1 {
+		t.Errorf("%v after %d more tries", err, tries)
+	}
+}
+
+// The token is for the hub: not for its file store (hubtest fails the test
+// there), not for a file, an error or what a redirect leads to.
+func TestTokenStaysWithTheHub(t *testing.T) {
+	const token = "hf_verysecrettoken"
+	s := server(t)
+	s.Token(token)
+	s.Private(repo)
+	other := server(t) // fails the test of its own: it takes no token
+	dir := t.TempDir()
+	h := open(t, hub.Config{Endpoint: s.URL, Dir: dir, Token: token + "\n"})
+	same(t, fetch(t, h, hub.Ref{Repo: repo}), files())
+	for _, r := range s.Requests() {
+		if r.Authorized == r.CDN {
+			t.Errorf("%+v", r)
+		}
+	}
+	s.Refuse(1, http.StatusTemporaryRedirect, "Location", other.URL+"/api/datasets/"+repo+"/revision/main")
+	_, err := h.Fetch(t.Context(), hub.Ref{Repo: repo})
+	if err != nil {
+		t.Error(err)
+	}
+	if log := other.Requests(); len(log) != 1 || log[0].Authorized {
+		t.Errorf("another host saw %+v", log)
+	}
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			text, err := os.ReadFile(path)
+			if err != nil || strings.Contains(string(text), token) || strings.Contains(string(text), "secret-signature") {
+				t.Errorf("%s has a secret in it, or %v", path, err)
+			}
+		}
+		return err
+	})
+	must(t, err)
+}

@@ -1,0 +1,154 @@
+package hub_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/datasets/hub/hubtest"
+)
+
+const secret = "hf_secret"
+
+// mistakes are what may be wrong, and what a user then reads.
+var mistakes = []struct {
+	name  string
+	ref   hub.Ref
+	token string
+	make  func(t *testing.T, s *hubtest.Server, c *hub.Config)
+	want  error
+}{
+	{"no such dataset", hub.Ref{Repo: "org/nome"}, "", nil, hub.ErrNotFound},
+	{"no such dataset, with a token", hub.Ref{Repo: "org/nome"}, secret, nil, hub.ErrNotFound},
+	{"private", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Private(repo) }, hub.ErrNotFound},
+	{"gated", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Gated(repo) }, hub.ErrGated},
+	{"gated, with a token", hub.Ref{Repo: repo}, secret, func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Gated(repo) }, hub.ErrGated},
+	{"a wrong token", hub.Ref{Repo: repo}, "hf_secret_but_wrong", nil, hub.ErrToken},
+	{"forbidden", hub.Ref{Repo: repo}, secret, func(_ *testing.T, s *hubtest.Server, _ *hub.Config) {
+		s.Refuse(1, 403, "X-Error-Message", "Access to this resource is disabled.\u202e\u2028"+strings.Repeat("x", 500))
+	}, hub.ErrNotFound},
+	{"no such revision", hub.Ref{Repo: repo, Revision: "v9"}, "", nil, hub.ErrRevision},
+	{"no such split", hub.Ref{Repo: repo, Split: "train"}, "", nil, hub.ErrSplit},
+	{"no rows", hub.Ref{Repo: "org/pictures"}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) {
+		s.Add("org/pictures", hubtest.Commit(1), map[string][]byte{"a.png": nil, "README.md": []byte("---\nconfigs: 7\n---")})
+	}, hub.ErrSplit},
+	{"offline", hub.Ref{Repo: repo, Split: "dev"}, "", func(_ *testing.T, _ *hubtest.Server, c *hub.Config) { c.Offline = true }, hub.ErrOffline},
+	{"nobody there", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Close() }, hub.ErrUnreachable},
+	{"no such host", hub.Ref{Repo: repo}, "", func(_ *testing.T, _ *hubtest.Server, c *hub.Config) {
+		c.Endpoint = "http://hub.invalid"
+		c.Client = &http.Client{Transport: answers(func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "hub.invalid", IsNotFound: true}}
+		})}
+	}, hub.ErrUnreachable},
+	{"a certificate that nobody vouches for", hub.Ref{Repo: repo}, "", func(t *testing.T, _ *hubtest.Server, c *hub.Config) {
+		t.Helper()
+		s := httptest.NewUnstartedServer(http.NotFoundHandler())
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		s.StartTLS()
+		t.Cleanup(s.Close)
+		c.Endpoint = s.URL
+	}, hub.ErrUnreachable},
+	{"away from https", hub.Ref{Repo: repo}, secret, func(_ *testing.T, _ *hubtest.Server, c *hub.Config) {
+		c.Endpoint = "https://hub.test"
+		c.Client = &http.Client{Transport: answers(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Scheme != "https" {
+				return nil, errors.New("it was followed")
+			}
+			return &http.Response{StatusCode: http.StatusFound, Header: http.Header{"Location": {"http://hub.test/x?Signature=secret-signature"}}}, nil
+		})}
+	}, hub.ErrUnreachable},
+	{"busy for good", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Refuse(99, 502) }, hub.ErrUnreachable},
+	{"limited", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.RateLimit(1, 3600) }, hub.ErrRateLimited},
+	{"a login page", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Refuse(1, http.StatusOK) }, hub.ErrAnswer},
+	{"damaged", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Corrupt(99) }, hub.ErrCorrupt},
+	{"cut off", hub.Ref{Repo: repo, Split: "dev"}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Cut(99, 1) }, hub.ErrUnreachable},
+	{"a name that climbs", hub.Ref{Repo: "org/evil"}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) {
+		s.Add("org/evil", hubtest.Commit(1), map[string][]byte{"../../test.parquet": []byte("x")})
+	}, hub.ErrAnswer},
+	{"a name for terminals", hub.Ref{Repo: "org/evil"}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) {
+		s.Add("org/evil", hubtest.Commit(1), map[string][]byte{"a\x1b[2J/test.parquet": []byte("x")})
+	}, hub.ErrAnswer},
+	{"no folder for the cache", hub.Ref{Repo: repo}, "", func(t *testing.T, _ *hubtest.Server, c *hub.Config) {
+		t.Helper()
+		must(t, os.WriteFile(filepath.Join(c.Dir, "file"), nil, 0o600))
+		c.Dir = filepath.Join(c.Dir, "file", "cache")
+	}, hub.ErrCache},
+}
+
+func TestMistakes(t *testing.T) {
+	var all bytes.Buffer
+	for _, tt := range mistakes {
+		t.Run(tt.name, func(t *testing.T) {
+			s := server(t)
+			s.Token(secret)
+			c := hub.Config{Endpoint: s.URL, Dir: t.TempDir(), Token: tt.token}
+			dir := c.Dir
+			if tt.make != nil {
+				tt.make(t, s, &c)
+			}
+			_, err := open(t, c).Fetch(t.Context(), tt.ref)
+			e, ok := errors.AsType[*hub.Error](err)
+			if !ok || !errors.Is(err, tt.want) || !errors.Is(err, datasets.ErrData) {
+				t.Fatalf("%v, want %v", err, tt.want)
+			}
+			text := e.Text + "\n  " + e.Hint
+			if strings.Contains(text, secret) || strings.Contains(text, "secret-signature") || strings.Count(text, "\n") != 1 || strings.ContainsAny(text, "\x1b\u202e\u2028") {
+				t.Errorf("unfit to be shown: %q", text)
+			}
+			for _, known := range [][2]string{{s.URL, "http://hub"}, {strings.TrimPrefix(s.URL, "http://"), "hub"}, {s.CDN, "http://cdn"}, {strings.TrimPrefix(c.Endpoint, "https://"), "hub"}, {dir, "DIR"}} {
+				text = strings.ReplaceAll(text, known[0], known[1])
+			}
+			fmt.Fprintf(&all, "%s:\n  %s\n\n", tt.name, text)
+		})
+	}
+	golden(t, "mistakes.txt", all.Bytes())
+}
+
+func TestBadConfig(t *testing.T) {
+	var all bytes.Buffer
+	for _, c := range []hub.Config{
+		{Endpoint: "huggingface.co", Dir: "d"},
+		{Endpoint: "ftp://h", Dir: "d"},
+		{Endpoint: "https://user:hf_secret@h", Dir: "d"},
+		{Endpoint: "https://h/?a=b", Dir: "d"},
+		{Endpoint: "https://h\x1b", Dir: "d"},
+		{},
+		{Dir: "d", Token: "hf_secret\nX-Evil: 1"},
+	} {
+		_, err := hub.New(c)
+		e, ok := errors.AsType[*hub.Error](err)
+		if !ok || strings.Contains(e.Text+e.Hint, secret) {
+			t.Errorf("%v: %v", c.Endpoint, err)
+			continue
+		}
+		fmt.Fprintf(&all, "%q:\n  %s\n  %s\n\n", strings.ReplaceAll(c.Endpoint, secret, "..."), e.Text, e.Hint)
+	}
+	golden(t, "config.txt", all.Bytes())
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		must(t, os.MkdirAll("testdata", 0o755))
+		must(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	must(t, err)
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}

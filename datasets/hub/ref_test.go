@@ -1,0 +1,103 @@
+package hub_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/hub"
+)
+
+func TestParseRef(t *testing.T) {
+	commit := strings.Repeat("a1", 20)
+	for in, want := range map[string]hub.Ref{
+		"verified":                         {Repo: "SWE-bench/SWE-bench_Verified", Split: "test"},
+		"verified@v1.0":                    {Repo: "SWE-bench/SWE-bench_Verified", Revision: "v1.0", Split: "test"},
+		"multimodal":                       {Repo: "SWE-bench/SWE-bench_Multimodal", Split: "dev"},
+		"smith":                            {Repo: "SWE-bench/SWE-smith", Split: "train"},
+		"org/name":                         {Repo: "org/name"},
+		"org/name@refs/convert/parquet":    {Repo: "org/name", Revision: "refs/convert/parquet"},
+		"org/name@" + commit:               {Repo: "org/name", Revision: commit},
+		"0x.y-z/_a.b":                      {Repo: "0x.y-z/_a.b"},
+		"princeton-nlp/SWE-bench_Verified": {Repo: "princeton-nlp/SWE-bench_Verified"},
+	} {
+		if got, err := hub.ParseRef(in, ""); err != nil || got != want {
+			t.Errorf("%q: %+v, %v; want %+v", in, got, err, want)
+		}
+	}
+	if got, err := hub.ParseRef("multimodal", "test"); err != nil || got.Split != "test" {
+		t.Errorf("the split that is asked for: %+v, %v", got, err)
+	}
+}
+
+func TestParseRefRefuses(t *testing.T) {
+	for _, tt := range []struct{ name, split string }{
+		{"", ""},
+		{"verifed", ""},
+		{"a/b/c", ""},
+		{"../etc", ""},
+		{"a/..", ""},
+		{"a/b..c", ""},
+		{"a--b/c", ""},
+		{"-a/b", ""},
+		{"/a/b", ""},
+		{`a\b/c`, ""},
+		{"a/b c", ""},
+		{"a/b?x=1", ""},
+		{"a/b#x", ""},
+		{"a/b%2f", ""},
+		{"a/b\x1b[2J", ""},
+		{"a/b\n", ""},
+		{"ä/b", ""},
+		{"https://huggingface.co/datasets/a/b", ""},
+		{"a/" + strings.Repeat("b", 97), ""},
+		{"a/b@", ""},
+		{"verified@", ""},
+		{"a/b@..", ""},
+		{"a/b@x/../y", ""},
+		{"a/b@/x", ""},
+		{"a/b@x/", ""},
+		{"a/b@x//y", ""},
+		{"a/b@x@y", ""},
+		{"a/b@x\x00", ""},
+		{"a/b@-x", ""},
+		{"a/b@" + strings.Repeat("x", 201), ""},
+		{"a/b", "../x"},
+		{"a/b", "x y"},
+		{"a/b", "\x1b[2J"},
+	} {
+		_, err := hub.ParseRef(tt.name, tt.split)
+		if !errors.Is(err, hub.ErrRef) || !errors.Is(err, datasets.ErrData) {
+			t.Errorf("%q, split %q: %v", tt.name, tt.split, err)
+			continue
+		}
+		if text := err.Error(); strings.ContainsAny(text, "\x00\x1b\n") || len(text) > 300 {
+			t.Errorf("unfit for a terminal: %q", text)
+		}
+	}
+}
+
+func TestAliases(t *testing.T) {
+	seen := map[string]bool{}
+	for _, a := range hub.Aliases() {
+		ref, err := hub.ParseRef(a.Name, "")
+		if err != nil || ref.Repo != a.Repo || ref.Split != a.Split || a.About == "" || a.Rows == 0 || seen[a.Name] {
+			t.Errorf("%+v: %+v, %v", a, ref, err)
+		}
+		seen[a.Name] = true
+	}
+	if len(seen) != 8 {
+		t.Errorf("%d aliases", len(seen))
+	}
+}
+
+func TestConfigIsPrintedWithoutToken(t *testing.T) {
+	c := hub.Config{Token: "hf_secret", Dir: "/d"}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		if text := fmt.Sprintf(verb, c) + fmt.Sprintf(verb, &c); strings.Contains(text, "hf_secret") {
+			t.Errorf("%s: %s", verb, text)
+		}
+	}
+}

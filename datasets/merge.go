@@ -1,0 +1,115 @@
+package datasets
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// merge makes one row of two with the same id. Columns that both have must
+// mean the same as JSON: the order of keys and the way a number is written do
+// not matter, null is as good as no column, and a list of tests equals a string
+// that holds the list.
+func merge(a, b origin) (origin, error) {
+	row := maps.Clone(a.Row)
+	var differ []string
+	for name, raw := range b.Row {
+		old, both := row[name]
+		switch {
+		case !both || isNull(old):
+			row[name] = raw
+		case !isNull(raw) && !sameColumn(name, old, raw):
+			differ = append(differ, name)
+		}
+	}
+	if len(differ) > 0 {
+		slices.Sort(differ)
+		return origin{}, &badData{fmt.Sprintf("instance %s is not the same in %s and in %s: column %s; take one of the two, or rows that are equal (--filter)",
+			a.ID, a.from, b.from, printable(differ[0]))}
+	}
+	in, err := fromColumns(row)
+	if err != nil {
+		return origin{}, &badData{fmt.Sprintf("instance %s, merged of %s and %s: %v", a.ID, a.from, b.from, err)}
+	}
+	return origin{in, a.from}, nil
+}
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+
+// sameColumn reads the columns that have two spellings as parseRow does.
+func sameColumn(name string, a, b json.RawMessage) bool {
+	switch name {
+	case "FAIL_TO_PASS", "PASS_TO_PASS":
+		x, errX := testNames(map[string]json.RawMessage{name: a}, name)
+		y, errY := testNames(map[string]json.RawMessage{name: b}, name)
+		return errX == nil && errY == nil && slices.Equal(x, y)
+	case "version":
+		x, errX := version(a)
+		y, errY := version(b)
+		return errX == nil && errY == nil && x == y || sameJSON(a, b)
+	}
+	return sameJSON(a, b)
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	x, errX := decoded(a)
+	y, errY := decoded(b)
+	return errX == nil && errY == nil && sameValue(x, y)
+}
+
+func decoded(raw json.RawMessage) (v any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber() // a float64 cannot tell large integers apart
+	err = dec.Decode(&v)
+	return v, err
+}
+
+func sameValue(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, sameValue)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, sameValue)
+	case json.Number:
+		b, ok := b.(json.Number)
+		return ok && (a == b || plain(string(a)) == plain(string(b)))
+	}
+	return a == b
+}
+
+// number is sign, digits without zeros at either end, and power of ten.
+type number struct {
+	negative bool
+	digits   string
+	power    int
+}
+
+// plain takes a number of JSON apart, so that 1.50e1 and 15 are the same and
+// no digit of a long one is lost.
+func plain(s string) number {
+	var n number
+	s, n.negative = strings.CutPrefix(s, "-")
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	all := strings.TrimLeft(whole+fraction, "0")
+	n.digits = strings.TrimRight(all, "0")
+	if n.digits == "" {
+		return number{} // zero, whatever its sign and power
+	}
+	power, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	if err != nil {
+		return number{digits: s, negative: n.negative} // beyond all bounds: the same only as itself
+	}
+	n.power = power - len(fraction) + len(all) - len(n.digits)
+	return n
+}

@@ -1,0 +1,97 @@
+package datasets_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/datasets"
+)
+
+// The official sets, where they are at hand beside the project.
+func TestOfficialRows(t *testing.T) {
+	for file, n := range map[string]int{"verified": 500, "lite": 300, "multilingual": 300, "multimodal-dev": 102} {
+		t.Run(file, func(t *testing.T) {
+			path := filepath.Join("..", "..", "shared", "data", "swebench", file+".jsonl.gz")
+			if _, err := os.Stat(path); err != nil {
+				t.Skipf("real data is not at hand: %v", err)
+			}
+			set, err := load(t, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(set.Instances) != n {
+				t.Errorf("%d rows, want %d", len(set.Instances), n)
+			}
+			for _, in := range set.Instances {
+				if in.ImageName() != datasets.OfficialImage(in.ID) {
+					t.Errorf("%s: the row's image is %s, the rule gives %s", in.ID, in.ImageName(), datasets.OfficialImage(in.ID))
+				}
+				if len(in.FailToPass)+len(in.PassToPass) == 0 || in.Fields()["repo"] != in.Repo {
+					t.Errorf("%s: columns are missing", in.ID)
+				}
+			}
+		})
+	}
+}
+
+// TestOfficialParquet holds the hub's parquet files against the same rows as
+// JSON lines. The JSON has the test split only; the rows of dev are looked at
+// for what can be said without it.
+func TestOfficialParquet(t *testing.T) {
+	dir := filepath.Join("..", "..", "shared", "data", "swebench")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("real data is not at hand: %v", err)
+	}
+	lines := rowsOf(t, filepath.Join(dir, "lite.jsonl.gz"))
+	test := rowsOf(t, filepath.Join(dir, "lite-test.parquet"))
+	dev := rowsOf(t, filepath.Join(dir, "lite-dev.parquet"))
+	if len(test) != 300 || len(lines) != 300 || len(dev) != 23 {
+		t.Fatalf("%d rows in test, %d as lines, %d in dev; want 300, 300, 23", len(test), len(lines), len(dev))
+	}
+	for id, want := range lines {
+		if diff := cmp.Diff(want, test[id]); diff != "" {
+			t.Errorf("%s (-lines +parquet):\n%.2000s", id, diff)
+		}
+	}
+	columns := slices.Sorted(maps.Keys(test["astropy__astropy-12907"]))
+	for id, row := range dev {
+		if _, ok := lines[id]; ok {
+			t.Errorf("%s is in both splits", id)
+		}
+		if diff := cmp.Diff(columns, slices.Sorted(maps.Keys(row))); diff != "" {
+			t.Errorf("%s: columns (-test +dev):\n%s", id, diff)
+		}
+	}
+	t.Logf("columns: %v", columns)
+}
+
+// rowsOf reads every row as the JSON value it stands for.
+func rowsOf(t *testing.T, path string) map[string]map[string]any {
+	t.Helper()
+	src, err := datasets.Local(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]map[string]any{}
+	for in, err := range datasets.Rows(t.Context(), src, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := in.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var row map[string]any
+		if err := json.Unmarshal(data, &row); err != nil {
+			t.Fatal(err)
+		}
+		rows[in.ID] = row
+	}
+	return rows
+}

@@ -1,0 +1,295 @@
+package datasets_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+
+	"github.com/minibench/mini/datasets"
+)
+
+// table writes rows as a parquet file, two of them a group.
+func table[T any](t testing.TB, rows []T, options ...parquet.WriterOption) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b, append(options, parquet.MaxRowsPerRowGroup(2))...)
+	_, err := w.Write(rows)
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// plainRow has what the official sets have.
+type plainRow struct {
+	ID      string   `parquet:"instance_id"`
+	Problem string   `parquet:"problem_statement"`
+	Tests   []string `parquet:"FAIL_TO_PASS,list"`
+	Hints   *string  `parquet:"hints_text,optional"`
+}
+
+func plainRows(n int) []plainRow {
+	rows := make([]plainRow, n)
+	for i := range rows {
+		rows[i] = plainRow{ID: fmt.Sprintf("a__b-%d", i), Problem: "p", Tests: []string{"x", fmt.Sprint(i)}}
+	}
+	return rows
+}
+
+func write(t testing.TB, dir, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestParquet(t *testing.T) {
+	for name, option := range map[string]parquet.WriterOption{
+		"snappy": parquet.Compression(&parquet.Snappy), "zstd": parquet.Compression(&parquet.Zstd),
+		"gzip": parquet.Compression(&parquet.Gzip), "plain": parquet.Compression(&parquet.Uncompressed),
+		"old pages": parquet.DataPageVersion(1), "tiny pages": parquet.PageBufferSize(8),
+		"dictionaries": parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.RLEDictionary),
+		"deltas":       parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.DeltaByteArray),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := write(t, t.TempDir(), "cached-under-any-name.parquet", table(t, plainRows(101), option))
+			set, err := load(t, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, in := range set.Instances {
+				got := []any{in.ID, in.ProblemStatement, in.FailToPass, in.Hints, string(in.Row["hints_text"])}
+				want := []any{fmt.Sprintf("a__b-%d", i), "p", []string{"x", fmt.Sprint(i)}, "", "null"}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("row (-want +got):\n%s", diff)
+				}
+			}
+			if set.Rows != 101 || len(set.Instances) != 101 {
+				t.Errorf("%d rows, %d taken", set.Rows, len(set.Instances))
+			}
+		})
+	}
+}
+
+// inner is within lists and maps below.
+type inner struct {
+	A int32    `parquet:"a"`
+	B []string `parquet:"b,list,optional"`
+}
+
+// kinds has a column for what parquet can say and the official sets do not.
+type kinds struct {
+	plainRow
+	Yes     bool              `parquet:"yes"`
+	Small   int8              `parquet:"small"`
+	Unsign  uint64            `parquet:"unsign"`
+	Exact   int64             `parquet:"exact"`
+	Float   float32           `parquet:"float"`
+	Double  float64           `parquet:"double"`
+	NaN     float64           `parquet:"nan"`
+	Milli   time.Time         `parquet:"milli,timestamp(millisecond)"`
+	Local   time.Time         `parquet:"local,timestamp(microsecond:local)"`
+	Nano    time.Time         `parquet:"nano,timestamp(nanosecond)"`
+	Day     int32             `parquet:"day,date"`
+	Clock   int64             `parquet:"clock,time(microsecond)"`
+	Money   int64             `parquet:"money,decimal(2:18)"`
+	Debt    int32             `parquet:"debt,decimal(3:9)"`
+	Large   [9]byte           `parquet:"large,decimal(1:20)"`
+	Raw     []byte            `parquet:"raw"`
+	ASCII   []byte            `parquet:"ascii"`
+	UUID    [16]byte          `parquet:"uuid,uuid"`
+	Old     deprecated.Int96  `parquet:"old"`
+	JSON    string            `parquet:"json,json"`
+	Map     map[string]inner  `parquet:"map"`
+	Counts  map[int32]int32   `parquet:"counts"`
+	Inner   *inner            `parquet:"inner,optional"`
+	Nothing *inner            `parquet:"nothing,optional"`
+	Lists   [][]int32         `parquet:"lists,list" parquet-element:",list"`
+	Groups  []inner           `parquet:"groups,list"`
+	Bare    []string          `parquet:"bare"`
+	Empty   []string          `parquet:"empty,list"`
+	None    map[string]string `parquet:"none"`
+}
+
+func TestParquetKinds(t *testing.T) {
+	at := time.Date(2024, 5, 6, 7, 8, 9, 10_000, time.UTC)
+	row := kinds{
+		plainRow: plainRow{ID: "i", Problem: "p"}, Yes: true, Small: -7, Unsign: math.MaxUint64, Exact: math.MinInt64 + 1,
+		Float: 0.1, Double: 1e300, NaN: math.NaN(), Milli: at, Local: at, Nano: at.Add(1), Day: 19849, Clock: 3*3600e6 + 1,
+		Money: -5, Debt: 123456, Large: [9]byte{0: 0xff, 1: 0xff, 2: 0xff, 3: 0xff, 4: 0xff, 5: 0xff, 6: 0xff, 7: 0xff, 8: 0xf6},
+		Raw: []byte{0xff, 0}, ASCII: []byte("a<b&\""), UUID: [16]byte{0: 1, 15: 0xab}, Old: deprecated.Int96{1, 0, 2440589},
+		JSON: `{"k":1}`, Map: map[string]inner{"k": {A: 1, B: []string{"x"}}}, Counts: map[int32]int32{3: 4}, Inner: &inner{A: 2},
+		Lists: [][]int32{{1, 2}, {}, {3}}, Groups: []inner{{A: 1}, {A: 2, B: []string{"y", "z"}}}, Bare: []string{"b", "c"},
+	}
+	set, err := datasets.Load(t.Context(), []datasets.Source{datasets.Embedded("kinds", table(t, []kinds{row}))}, datasets.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"yes": "true", "small": "-7", "unsign": "18446744073709551615", "exact": "-9223372036854775807",
+		"float": "0.1", "double": "1e+300", "nan": "null",
+		"milli": `"2024-05-06T07:08:09Z"`, "local": `"2024-05-06T07:08:09.000010"`, "nano": `"2024-05-06T07:08:09.000010001Z"`,
+		"day": `"2024-05-06"`, "clock": `"03:00:00.000001"`, "money": "-0.05", "debt": "123.456", "large": "-1.0",
+		"raw": `"/wA="`, "ascii": `"a<b&\""`, "uuid": `"01000000-0000-0000-0000-0000000000ab"`, "old": `"1970-01-02T00:00:00.000000001"`,
+		"json": `"{\"k\":1}"`, "map": `{"k":{"a":1,"b":["x"]}}`, "counts": `{"3":4}`, "inner": `{"a":2,"b":null}`, "nothing": "null",
+		"lists": "[[1,2],[],[3]]", "groups": `[{"a":1,"b":null},{"a":2,"b":["y","z"]}]`, "bare": `["b","c"]`, "empty": "[]", "none": "{}",
+		"instance_id": `"i"`, "problem_statement": `"p"`, "FAIL_TO_PASS": "[]", "hints_text": "null",
+	}
+	got := map[string]string{}
+	for name, raw := range set.Instances[0].Row {
+		got[name] = string(raw)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("columns (-want +got):\n%s", diff)
+	}
+}
+
+// TestParquetOldLists reads lists as writers of other times wrote them.
+func TestParquetOldLists(t *testing.T) {
+	leaf := func() parquet.Node { return parquet.Leaf(parquet.Int32Type) }
+	for name, tt := range map[string]struct {
+		list parquet.Node
+		row  []parquet.Value // of the list's leaf, which is the second after instance_id
+		want string
+	}{
+		"three levels":          {parquet.List(leaf()), values(0, 1, 7, 1, 1, 8), "[7,8]"},
+		"elements may be null":  {parquet.List(parquet.Optional(leaf())), append(values(0, 2, 7), parquet.NullValue().Level(1, 1, 1)), "[7,null]"},
+		"the list may be null":  {parquet.Optional(parquet.List(leaf())), []parquet.Value{parquet.NullValue().Level(0, 0, 1)}, "null"},
+		"the list may be empty": {parquet.Optional(parquet.List(leaf())), []parquet.Value{parquet.NullValue().Level(0, 1, 1)}, "[]"},
+		"repeated":              {parquet.Repeated(leaf()), values(0, 1, 7, 1, 1, 8), "[7,8]"},
+		"repeated groups":       {parquet.Repeated(parquet.Group{"x": leaf()}), values(0, 1, 7, 1, 1, 8), `[{"x":7},{"x":8}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			schema := parquet.NewSchema("rows", parquet.Group{"instance_id": parquet.String(), "list": tt.list, "problem_statement": parquet.String()})
+			var b bytes.Buffer
+			w := parquet.NewWriter(&b, schema)
+			row := parquet.Row{parquet.ByteArrayValue([]byte("i")).Level(0, 0, 0)}
+			row = append(row, tt.row...)
+			row = append(row, parquet.ByteArrayValue([]byte("p")).Level(0, 0, 2))
+			_, err := w.WriteRows([]parquet.Row{row})
+			if err = errors.Join(err, w.Close()); err != nil {
+				t.Fatal(err)
+			}
+			set, err := read(t, "old", b.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(set.Instances[0].Row["list"]); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// values are integers of column 1, each as its two levels and itself.
+func values(triples ...int) []parquet.Value {
+	var list []parquet.Value
+	for i := 0; i < len(triples); i += 3 {
+		list = append(list, parquet.Int32Value(int32(triples[i+2])).Level(triples[i], triples[i+1], 1))
+	}
+	return list
+}
+
+func TestParquetSaysWhatIsWrong(t *testing.T) {
+	good := table(t, plainRows(5))
+	type noID struct {
+		A, B string
+	}
+	type numberID struct {
+		ID int64 `parquet:"instance_id"`
+	}
+	twice := plainRows(4)
+	twice[3].ID = twice[0].ID
+	unsafe := plainRows(3)
+	unsafe[2].ID = "../../x"
+	empty := plainRows(3)
+	empty[1].ID = ""
+	patched := func(at int, b ...byte) []byte {
+		data := bytes.Clone(good)
+		copy(data[at:], b)
+		return data
+	}
+	footer := len(good) - 8
+	for name, tt := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"no column of ids":    {table(t, []noID{{"a", "b"}}), "no text column instance_id; the columns are A, B"},
+		"ids are numbers":     {table(t, []numberID{{1}}), "no text column instance_id"},
+		"an id twice":         {table(t, twice), `rows 1 and 4 have the same instance_id "a__b-0"`},
+		"an unsafe id":        {table(t, unsafe), "row 3: instance_id"},
+		"no id":               {table(t, empty), "row 2: instance_id is missing or empty"},
+		"no rows":             {table(t, []plainRow{}), "no rows"},
+		"cut at the end":      {good[:len(good)-1], "cut off"},
+		"cut in the middle":   {good[:len(good)/2], "cut off"},
+		"only the magic":      {good[:4], "cut off"},
+		"footer of 4 GB":      {patched(footer, 0xff, 0xff, 0xff, 0xff), "cut off"},
+		"footer is rubbish":   {patched(footer-20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), "not a parquet file, or a damaged one"},
+		"pages are rubbish":   {patched(4, bytes.Repeat([]byte{0xee}, 64)...), "after row 0"},
+		"a page of 2 GB":      {huge(t, good), "more than 1024 MB"},
+		"the footer is empty": {append([]byte("PAR1"), append(binary.LittleEndian.AppendUint32(nil, 0), "PAR1"...)...), "damaged one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := read(t, "x.parquet", string(tt.data))
+			if !errors.Is(err, datasets.ErrData) || !strings.HasPrefix(err.Error(), "x.parquet: ") || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// huge makes the first page of a file claim two gigabytes. Its header is
+// Thrift: 0x15 before each of type, size, and size when packed, which are
+// variable-length integers; what follows moves into the page.
+func huge(t *testing.T, good []byte) []byte {
+	t.Helper()
+	const size = 6
+	_, n := binary.Uvarint(good[size+1:])
+	after := size + 1 + n
+	if good[4] != 0x15 || good[size] != 0x15 || good[after] != 0x15 {
+		t.Fatalf("the first page does not begin as expected: % x", good[4:16])
+	}
+	data := bytes.Clone(good)
+	claim := binary.AppendUvarint(nil, 2*math.MaxInt32) // zigzag
+	copy(data[size+1:], claim)
+	copy(data[size+1+len(claim):], good[after:after+120])
+	return data
+}
+
+// TestParquetReadsOnlyWhatIsWanted damages the columns of the second group of
+// rows: whoever wants rows of the first one need not know.
+func TestParquetReadsOnlyWhatIsWanted(t *testing.T) {
+	rows := plainRows(4)
+	rows[2].Problem = "only here"
+	data := table(t, rows, parquet.Compression(&parquet.Uncompressed))
+	at := bytes.Index(data, []byte("only here"))
+	copy(data[at-8:], bytes.Repeat([]byte{0xff}, 8))
+	src := datasets.Embedded("x.parquet", data)
+	ids, err := datasets.IDs(t.Context(), src)
+	if err != nil || len(ids) != 4 {
+		t.Errorf("ids: %v, %v", ids, err)
+	}
+	set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{IDs: []string{"a__b-1"}})
+	if err != nil || len(set.Instances) != 1 || set.Rows != 4 {
+		t.Errorf("first group: %+v, %v", set, err)
+	}
+	if _, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{IDs: []string{"a__b-2"}}); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "damaged; fetch it again") {
+		t.Errorf("second group: %v", err)
+	}
+}

@@ -1,0 +1,93 @@
+//go:build unix
+
+package datasets_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/minibench/mini/datasets"
+)
+
+// fifo is a named pipe: what /dev/stdin and <(command) are, too.
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skipf("no pipes here: %v", err)
+	}
+	return path
+}
+
+func TestPipe(t *testing.T) {
+	for name, text := range map[string]string{
+		"lines": line("a") + line("b"), "zipped": zipped(t, line("a")+line("b")), "parquet": string(table(t, plainRows(2))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			tmp := t.TempDir()
+			t.Setenv("TMPDIR", tmp)
+			path := fifo(t)
+			var g errgroup.Group
+			g.Go(func() error { return os.WriteFile(path, []byte(text), 0o600) })
+			src, err := datasets.Local(path, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the bytes come once, and are read twice each time
+				set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: "1:"})
+				if err != nil || set.Rows != 2 || len(set.Instances) != 1 {
+					t.Errorf("%+v, %v", set, err)
+				}
+			}
+			if err := g.Wait(); err != nil {
+				t.Error(err)
+			}
+			if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// TestPipeWithoutEnd is left when the context ends, though its writer stays.
+func TestPipeWithoutEnd(t *testing.T) {
+	path := fifo(t)
+	src, err := datasets.Local(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	var g errgroup.Group
+	g.Go(func() error {
+		w, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = w.WriteString(line("a"))
+		cancel(why) // by now somebody reads
+		<-t.Context().Done()
+		return errors.Join(err, w.Close())
+	})
+	t.Cleanup(func() { // the test's context has ended
+		if err := g.Wait(); err != nil && !errors.Is(err, syscall.EPIPE) {
+			t.Error(err)
+		}
+	})
+	if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) {
+		t.Errorf("got %v, want %v", err, why)
+	}
+}
+
+func TestDevicesAreNoDatasets(t *testing.T) {
+	if _, err := datasets.Local(os.DevNull, ""); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "neither a file nor a folder") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,169 @@
+package datasets
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Source is a dataset that can be read again and again: one split of it, in
+// one file or several. What a file holds is told from its first bytes (parquet,
+// gzip, JSON), so that files of a cache may have any name.
+type Source struct {
+	Name     string   // what the user called it
+	Revision string   // of a dataset that has revisions, else empty
+	Split    string   // empty where the files tell no splits apart
+	Files    []string // paths, in the order of their rows
+	// Names are what the files are called within the dataset, slash-separated,
+	// one for each of Files. They are for messages and for Edition.SHA256; nil
+	// means the paths themselves, and their last parts.
+	Names []string
+
+	data  []byte // of an embedded dataset, which has no files
+	spool *spool // of a pipe, which gives its bytes only once
+}
+
+// Embedded is a dataset within the program, of JSON lines or a JSON list.
+func Embedded(name string, data []byte) Source { return Source{Name: name, data: data} }
+
+// maxFiles bounds the files of a folder that are looked at: a mistyped "/" is
+// to end with a message, and not with the last file of the machine.
+const maxFiles = 20_000
+
+// Local is the dataset in a file, or in a folder of shards, which is searched
+// with the folders in it. Endings are .parquet, .jsonl (a row a line) and .json
+// (a list of rows), also with .gz; a pipe may hold any of them. Hidden files
+// are ignored, and so is what has another ending.
+//
+// Where the file names tell splits apart (see Splits), split says which one is
+// meant; empty means "test", or the only one. The rows are not read yet, but
+// for what can be known now an error is returned that wraps ErrData.
+func Local(name, split string) (Source, error) {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Source{}, &badData{printable(name) + ": no such file or folder"}
+	case errors.Is(err, fs.ErrPermission):
+		return Source{}, &badData{printable(name) + ": no right to read it"}
+	case err != nil:
+		return Source{}, &badData{printable(name) + ": " + cause(err)}
+	case info.IsDir():
+		return folder(name, split)
+	case info.Mode()&fs.ModeNamedPipe != 0:
+		return Source{Name: name, Split: split, Files: []string{name}, spool: &spool{path: name}}, nil
+	case !info.Mode().IsRegular():
+		return Source{}, &badData{printable(name) + ": neither a file nor a folder nor a pipe"}
+	case info.Size() == 0:
+		return Source{}, &badData{printable(name) + ": the file is empty"}
+	}
+	if _, ok := stem(name); !ok {
+		return Source{}, &badData{printable(name) + ": not a dataset; .parquet, .jsonl and .json files are read, also with .gz"}
+	}
+	its := splitOf(filepath.Base(name))
+	if split != "" && split != its {
+		return Source{}, fmt.Errorf("%s: %w", printable(name), noSplit(split, []string{its}))
+	}
+	return Source{Name: name, Split: its, Files: []string{name}}, nil
+}
+
+func folder(root, split string) (Source, error) {
+	names, err := dataFiles(root)
+	if err != nil {
+		return Source{}, err
+	}
+	splits := Splits(names)
+	picked, err := PickSplit(splits, split, "")
+	if err == nil {
+		err = missingShard(splits[picked])
+	}
+	if err != nil {
+		return Source{}, fmt.Errorf("%s: %w", printable(root), err)
+	}
+	src := Source{Name: root, Split: picked, Names: splits[picked]}
+	for _, name := range src.Names {
+		src.Files = append(src.Files, filepath.Join(root, filepath.FromSlash(name)))
+	}
+	return src, nil
+}
+
+// dataFiles walks a folder and returns the names of its data files, relative
+// and slash-separated. A link to a file is followed, since the caches of other
+// programs are made of them; a link to a folder could lead in a circle.
+func dataFiles(root string) ([]string, error) {
+	seen := 0
+	var names []string
+	err := filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return &badData{printable(at) + ": " + cause(err)}
+		}
+		if seen++; seen > maxFiles {
+			return &badData{fmt.Sprintf("%s: more than %d files; is this the folder of a dataset?", printable(root), maxFiles)}
+		}
+		switch {
+		case at == root:
+			return nil
+		case d.IsDir() && hidden(d.Name()):
+			return filepath.SkipDir
+		case d.IsDir() || !isData(d.Name()):
+			return nil
+		}
+		if info, err := os.Stat(at); err != nil || !info.Mode().IsRegular() {
+			return &badData{printable(at) + ": not a file that can be read; is it a link to something that is gone?"}
+		}
+		rel, err := filepath.Rel(root, at)
+		if err != nil {
+			return fmt.Errorf("search %s: %w", root, err)
+		}
+		names = append(names, filepath.ToSlash(rel))
+		return nil
+	})
+	return names, err
+}
+
+// count is how many files the source has; embedded rows count as one.
+func (s Source) count() int { return max(1, len(s.Files)) }
+
+// label is what a file of the source is called in messages.
+func (s Source) label(i int) string {
+	switch {
+	case len(s.Files) == 0:
+		return printable(s.Name)
+	case i < len(s.Names):
+		return printable(path.Join(filepath.ToSlash(s.Name), s.Names[i]))
+	}
+	return printable(s.Files[i])
+}
+
+// sumName is the name of a file in the text that an edition of several files
+// is known by.
+func (s Source) sumName(i int) string {
+	if i < len(s.Names) {
+		return s.Names[i]
+	}
+	return path.Base(filepath.ToSlash(s.Files[i]))
+}
+
+// printable is a name of foreign origin as messages show it.
+func printable(name string) string {
+	const most = 200
+	if len(name) > most {
+		name = name[:most] + "..."
+	}
+	if strings.ContainsFunc(name, unprintable) {
+		return fmt.Sprintf("%q", name)
+	}
+	return name
+}
+
+// cause is the reason of a failed operation without the path, which the
+// message has already.
+func cause(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	return err.Error()
+}

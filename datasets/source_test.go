@@ -1,0 +1,190 @@
+package datasets_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/datasets"
+)
+
+// line is a row of JSON lines.
+func line(id string) string {
+	return fmt.Sprintf(`{"instance_id":%q,"problem_statement":"p"}`+"\n", id)
+}
+
+// files makes a folder of files.
+func files(t *testing.T, contents map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range contents {
+		write(t, dir, name, []byte(text))
+	}
+	return dir
+}
+
+func TestLocal(t *testing.T) {
+	rows := string(table(t, plainRows(2)))
+	for name, tt := range map[string]struct {
+		files       map[string]string
+		path, split string
+		want        string // the split, and the ids
+	}{
+		"a file":             {map[string]string{"rows.jsonl": line("a")}, "rows.jsonl", "", " [a]"},
+		"its name's split":   {map[string]string{"lite-dev.jsonl": line("a")}, "lite-dev.jsonl", "dev", "dev [a]"},
+		"parquet":            {map[string]string{"rows.parquet": rows}, "rows.parquet", "", " [a__b-0 a__b-1]"},
+		"a folder, any mix":  {map[string]string{"data/test-00000-of-00003.parquet": rows, "data/test-00001-of-00003.jsonl": line("b"), "data/test-00002-of-00003.json.gz": zipped(t, "["+line("c")+"]")}, ".", "", "test [a__b-0 a__b-1 b c]"},
+		"one split of it":    {map[string]string{"dev.jsonl": line("d"), "test.jsonl": line("t")}, ".", "dev", "dev [d]"},
+		"what is not data":   {map[string]string{"README.md": "x", ".git/x.jsonl": "x", ".rows.jsonl": "x", "_x/rows.jsonl": "x", "dataset_infos.json": "{}", "rows.jsonl": line("a")}, ".", "", " [a]"},
+		"an empty shard":     {map[string]string{"0.jsonl": line("a"), "1.json": "[]"}, ".", "", " [a]"},
+		"the order of parts": {map[string]string{"10.jsonl": line("c"), "9.jsonl": line("b"), "009.jsonl.gz": zipped(t, line("a"))}, ".", "", " [b a c]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src, err := datasets.Local(filepath.Join(files(t, tt.files), tt.path), tt.split)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // again and again
+				ids, err := datasets.IDs(t.Context(), src)
+				if got := fmt.Sprint(src.Split, " ", ids); err != nil || got != tt.want {
+					t.Errorf("got %q, %v; want %q", got, err, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestLocalRefuses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		files       map[string]string
+		path, split string
+		want        string
+	}{
+		"nothing there":         {nil, "rows.jsonl", "", "rows.jsonl: no such file or folder"},
+		"a file of no kind":     {map[string]string{"rows.csv": "a,b"}, "rows.csv", "", "not a dataset; .parquet, .jsonl and .json"},
+		"an empty file":         {map[string]string{"rows.jsonl": ""}, "rows.jsonl", "", "rows.jsonl: the file is empty"},
+		"an empty folder":       {nil, ".", "", "no data files"},
+		"another split":         {map[string]string{"dev.jsonl": line("a")}, "dev.jsonl", "test", `no split "test"; there is dev`},
+		"a split of no name":    {map[string]string{"rows.jsonl": line("a")}, "rows.jsonl", "test", "leave --split away"},
+		"which split":           {map[string]string{"dev.jsonl": line("a"), "train.jsonl": line("b")}, ".", "", "which split? there are dev, train"},
+		"half a download":       {map[string]string{"test-00000-of-00003.jsonl": line("a"), "test-00002-of-00003.jsonl": line("b")}, ".", "", "test-00001-of-00003 is missing"},
+		"the end of a download": {map[string]string{"data/test-00000-of-00002.jsonl": line("a")}, ".", "", "data/test-00001-of-00002 is missing"},
+		"a name for a terminal": {map[string]string{"a\x1b[2Jb.csv": "x"}, "a\x1b[2Jb.csv", "", `a\x1b[2Jb.csv": not a dataset`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := datasets.Local(filepath.Join(files(t, tt.files), tt.path), tt.split)
+			if !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), tt.want) || strings.ContainsAny(err.Error(), "\n\x1b") {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestLoadNamesFiles has mistakes that show only when a folder is read.
+func TestLoadNamesFiles(t *testing.T) {
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"in two files":  {map[string]string{"1.jsonl": line("x") + line("a"), "2.jsonl": line("a")}, `1.jsonl row 2 and %s/2.jsonl row 1 have the same instance_id "a"; name the one file`},
+		"a broken row":  {map[string]string{"1.jsonl": line("a"), "d/2.jsonl": line("b") + "{"}, "%s/d/2.jsonl: row 2: not JSON"},
+		"no rows":       {map[string]string{"1.json": "[]", "2.json": " "}, "%s: no rows"},
+		"one is no row": {map[string]string{"1.jsonl": line("a"), "2.parquet": "x"}, "%s/2.parquet: not a parquet file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := files(t, tt.files)
+			_, err := load(t, dir)
+			if want := strings.ReplaceAll(tt.want, "%s", dir); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
+	}
+}
+
+func TestLinksToFilesAreFollowed(t *testing.T) {
+	dir := files(t, map[string]string{"blobs/0a1b": line("a"), "x/keep.txt": ""})
+	if err := os.Symlink("../blobs/0a1b", filepath.Join(dir, "x", "test.jsonl")); err != nil {
+		t.Skipf("no links here: %v", err)
+	}
+	set, err := load(t, dir)
+	if err != nil || len(set.Instances) != 1 {
+		t.Errorf("%d rows, %v", len(set.Instances), err)
+	}
+	if err := os.Remove(filepath.Join(dir, "blobs", "0a1b")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := load(t, dir); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "a link to something that is gone") {
+		t.Errorf("dangling: %v", err)
+	}
+}
+
+func TestEdition(t *testing.T) {
+	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	one, two := line("a")+"\n \n", zipped(t, "["+line("b")+"]")
+	dir := files(t, map[string]string{"data/test-00000-of-00002.jsonl": one, "data/test-00001-of-00002.json.gz": two, "rows.jsonl": one})
+	set, err := load(t, dir, filepath.Join(dir, "rows.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What `cd DIR && sha256sum data/test-*` prints.
+	printed := sum(one) + "  data/test-00000-of-00002.jsonl\n" + sum(two) + "  data/test-00001-of-00002.json.gz\n"
+	want := []datasets.Edition{
+		{Name: dir, Split: "test", SHA256: sum(printed), Files: 2, Rows: 2},
+		{Name: filepath.Join(dir, "rows.jsonl"), SHA256: sum(one), Files: 1, Rows: 1},
+	}
+	if diff := cmp.Diff(want, set.Editions); diff != "" {
+		t.Errorf("editions (-want +got):\n%s", diff)
+	}
+	if set.Rows != 2 {
+		t.Errorf("%d rows, want the 2 different ones", set.Rows)
+	}
+}
+
+// TestEditionIsOfEveryByte: what the rows do not need is hashed as well.
+func TestEditionIsOfEveryByte(t *testing.T) {
+	parquet := string(table(t, plainRows(3)))
+	for _, text := range []string{line("a") + "   \n", "[" + line("a") + "]  ", parquet} {
+		set, err := read(t, "x", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("%x", sha256.Sum256([]byte(text))); set.Editions[0].SHA256 != want {
+			t.Errorf("%.40q: sha256 %s, want %s", text, set.Editions[0].SHA256, want)
+		}
+	}
+}
+
+func TestCancelledLoad(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	for _, text := range []string{line("a") + line("b"), "[" + line("a") + "]", string(table(t, plainRows(2)))} {
+		if _, err := datasets.IDs(ctx, datasets.Embedded("x", []byte(text))); !errors.Is(err, why) {
+			t.Errorf("%.20q: %v", text, err)
+		}
+	}
+}
+
+// TestRowsCanBeLeft ends the reading in the middle.
+func TestRowsCanBeLeft(t *testing.T) {
+	for _, text := range []string{line("a__b-0") + line("a__b-1"), string(table(t, plainRows(2)))} {
+		n := 0
+		for _, err := range datasets.Rows(t.Context(), datasets.Embedded("x", []byte(text)), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+			break
+		}
+		if n != 1 {
+			t.Errorf("%d rows", n)
+		}
+	}
+}

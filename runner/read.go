@@ -1,0 +1,217 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// ErrNoRun says that a folder holds nothing that a run leaves.
+var ErrNoRun = errors.New("not the folder of a run")
+
+// Run is what the folder of a run holds, as it was when it was read.
+type Run struct {
+	Dir string
+	// Manifest is run.json; its Format is empty where there is none.
+	Manifest Manifest
+	// Instances are those with an attempt or a line in results.json, by id.
+	Instances []Instance
+	// Worker is the process that holds the folder; 0 where none does.
+	Worker int
+	// Unread says what could not be read, a sentence each.
+	Unread []string
+}
+
+// Instance is what a run holds of one instance.
+type Instance struct {
+	ID string
+	// Result is that of the selected attempt; nil while no attempt has ended.
+	Result *Result
+	// Attempts are in order. There are none where only results.json is left.
+	Attempts []Attempt
+}
+
+// Attempt is one attempt and where its journal is.
+type Attempt struct {
+	Number  int
+	Journal string
+	// Result is nil for an attempt that has not ended, or never will: its
+	// mini was killed.
+	Result *Result
+	// So far is what an attempt without a result has come to.
+	SoFar Tally
+}
+
+// Bounds on the files of a run that are read whole, in bytes.
+const (
+	maxManifest = 16 << 20
+	maxResults  = 512 << 20
+)
+
+// ReadRun reads the folder of a run without taking it: a mini may be working
+// there. The journals are the truth; results.json adds what they do not say,
+// and stands in for those that are missing. What cannot be read is left out
+// and named in Unread. The error wraps ErrNoRun where the folder is something
+// else.
+func ReadRun(dir string) (*Run, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read run: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file, and %w", dir, ErrNoRun)
+	}
+	f := &Folder{dir: dir}
+	ids, err := f.ids()
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Dir: dir}
+	results := r.readResults()
+	known := r.readManifest() || len(ids) > 0 || results.Format == trajectories.Format
+	if _, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil && !known {
+		return nil, fmt.Errorf("%s is %w: it has no %s, no %s and no attempts of instances", dir, ErrNoRun, runFile, resultsFile)
+	}
+	for _, id := range ids {
+		r.Instances = append(r.Instances, r.readInstance(f, id, results.Instances))
+		delete(results.Instances, id)
+	}
+	for id, res := range results.Instances { // journals that were not copied along
+		r.Instances = append(r.Instances, Instance{ID: id, Result: &res})
+	}
+	slices.SortFunc(r.Instances, byID)
+	if n := len(r.Manifest.Sessions); n > 0 && r.Manifest.Sessions[n-1].Ended == nil {
+		r.Worker = worker(dir)
+	}
+	return r, nil
+}
+
+func (r *Run) readManifest() bool {
+	err := readJSON(filepath.Join(r.Dir, runFile), maxManifest, &r.Manifest)
+	if err != nil {
+		r.Manifest = Manifest{}
+		r.unread(err)
+	}
+	return r.Manifest.Format != ""
+}
+
+func (r *Run) readResults() Results {
+	var res Results
+	if err := readJSON(filepath.Join(r.Dir, resultsFile), maxResults, &res); err != nil {
+		r.unread(err)
+		return Results{}
+	}
+	return res
+}
+
+// readInstance selects among attempts as a run does.
+func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Instance {
+	in := Instance{ID: id}
+	numbers, err := f.attempts(id)
+	if err != nil {
+		r.unread(err)
+	}
+	e := &entry{}
+	for _, n := range numbers {
+		a := Attempt{Number: n, Journal: f.journal(id, n)}
+		out, ok, err := last(a.Journal)
+		switch {
+		case err != nil:
+			r.unread(fmt.Errorf("attempt %d of %s: %w", n, id, err))
+		case ok:
+			e.take(n, out)
+			a.Result = (&entry{selected: n, last: n, outcome: out}).brief()
+		default:
+			a.SoFar = tally(a.Journal)
+		}
+		in.Attempts = append(in.Attempts, a)
+	}
+	written, ok := results[id]
+	switch {
+	case e.selected > 0:
+		e.last = numbers[len(numbers)-1]
+		in.Result = e.brief()
+		if ok && written.Attempt == e.selected {
+			in.Result.Verdict = written.Verdict
+		}
+	case ok && len(in.Attempts) == 0:
+		in.Result = &written
+	}
+	return in
+}
+
+// brief is the result without the patch: a run may have thousands.
+func (e *entry) brief() *Result {
+	res := e.result()
+	res.PartialPatch = nil
+	return &res
+}
+
+// last is trajectories.Last for a folder that may come from a stranger, whose
+// journal could be a pipe that nobody writes to.
+func last(journal string) (trajectories.Outcome, bool, error) {
+	info, err := os.Lstat(journal)
+	if errors.Is(err, os.ErrNotExist) {
+		return trajectories.Outcome{}, false, nil // about to be made
+	}
+	if err != nil {
+		return trajectories.Outcome{}, false, err
+	}
+	if !info.Mode().IsRegular() {
+		return trajectories.Outcome{}, false, errors.New("its journal is not a plain file")
+	}
+	return trajectories.Last(journal)
+}
+
+// unread notes an error. That a file is not there is none.
+func (r *Run) unread(err error) {
+	if !errors.Is(err, os.ErrNotExist) {
+		r.Unread = append(r.Unread, err.Error())
+	}
+}
+
+// readJSON reads a file of at most limit bytes.
+func readJSON(path string, limit int64, v any) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() > limit {
+		return fmt.Errorf("%s is not a plain file of at most %d MB", path, limit>>20)
+	}
+	f, err := os.Open(path) //nolint:gosec // the folder is the user's choice
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	data, err := io.ReadAll(io.LimitReader(f, limit))
+	if err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// Files are the paths a user may want to open, those that exist.
+func (r *Run) Files(in Instance) []string {
+	var paths []string
+	if len(in.Attempts) == 0 {
+		return nil // the id is only a word in results.json, and no path
+	}
+	f := &Folder{dir: r.Dir}
+	if info, err := os.Lstat(f.traj(in.ID)); err == nil && info.Mode().IsRegular() {
+		paths = append(paths, f.traj(in.ID))
+	}
+	for _, a := range in.Attempts {
+		paths = append(paths, a.Journal)
+	}
+	return paths
+}

@@ -1,0 +1,239 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/trajectories"
+)
+
+// Detail is one instance of a run: how it ended, and its last steps.
+type Detail struct {
+	Format string `json:"format"` // GlanceFormat
+	Run    string `json:"run"`
+	Row
+	Warnings []string  `json:"warnings,omitempty"`
+	Tries    []Attempt `json:"attempt_list"`
+	// Shown is the attempt that LastSteps are of: the one that counts, else
+	// the newest.
+	Shown     int        `json:"shown_attempt"`
+	LastSteps []LastStep `json:"last_steps"`
+	Files     []string   `json:"files"`
+	Unread    []string   `json:"unread,omitempty"`
+}
+
+// Attempt is one attempt at an instance; Class is empty where it has not ended.
+type Attempt struct {
+	Number  int                `json:"attempt"`
+	Class   trajectories.Class `json:"class,omitempty"`
+	Status  string             `json:"exit_status,omitempty"`
+	Steps   int                `json:"steps"`
+	Cost    model.Cost         `json:"cost"`
+	Seconds float64            `json:"seconds"`
+	Start   time.Time          `json:"start"`
+	Error   string             `json:"error,omitempty"`
+}
+
+// LastStep is one of the last steps of an attempt. Texts are bounded: the
+// journal has them whole.
+type LastStep struct {
+	Step int `json:"step"`
+	// Command is empty where the reply had none that was run; Reply is its
+	// end then, or CallError says why there is no reply.
+	Command string `json:"command,omitempty"`
+	// Unfinished says that nothing came of the command: it runs, its mini was
+	// killed, or its sandbox was lost.
+	Unfinished bool    `json:"unfinished,omitempty"`
+	ExitCode   int     `json:"returncode"`
+	TimedOut   bool    `json:"timed_out,omitempty"`
+	Seconds    float64 `json:"seconds"`
+	Output     string  `json:"output_tail"`
+	Exception  string  `json:"exception,omitempty"`
+	Reply      string  `json:"reply_tail,omitempty"`
+	CallError  string  `json:"call_error,omitempty"`
+}
+
+// Bounds of a LastStep.
+const (
+	lastSteps   = 3
+	maxKept     = 4000 // bytes of a command, and of an output's or a reply's end
+	maxJournals = 100  // attempts that are listed
+)
+
+// UnknownError says that a run has no such instance, and names those with
+// a similar id.
+type UnknownError struct {
+	ID, Run string
+	Known   int
+	Near    []string
+}
+
+func (e *UnknownError) Error() string {
+	text := fmt.Sprintf("%s has no instance %.80q", e.Run, e.ID)
+	switch {
+	case len(e.Near) > 0:
+		return text + "; did you mean " + strings.Join(e.Near, " or ") + "?"
+	case e.Known == 0:
+		return text + ": it has none yet"
+	}
+	return fmt.Sprintf("%s among its %d", text, e.Known)
+}
+
+// NewDetail looks at one instance of a run. The error is an *UnknownError, or
+// about the journal.
+func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
+	i := slices.IndexFunc(run.Instances, func(in runner.Instance) bool { return in.ID == id })
+	if i < 0 {
+		return Detail{}, &UnknownError{ID: id, Run: run.Dir, Known: len(run.Instances), Near: near(run, id)}
+	}
+	in := run.Instances[i]
+	g := NewGlance(run, []string{id}, now)
+	d := Detail{Format: GlanceFormat, Run: run.Dir, Row: g.Rows[0], Files: run.Files(in), Unread: run.Unread, LastSteps: []LastStep{}}
+	attempts := in.Attempts
+	if n := len(attempts); n > 0 {
+		d.Shown = attempts[n-1].Number
+	}
+	if in.Result != nil {
+		d.Shown, d.Warnings = in.Result.Attempt, in.Result.Warnings
+	}
+	for _, a := range attempts[max(0, len(attempts)-maxJournals):] {
+		t := Attempt{
+			Number: a.Number, Steps: a.SoFar.Steps, Cost: a.SoFar.Cost,
+			Seconds: tookSoFar(run, a, now).Seconds(), Start: a.SoFar.Start,
+		}
+		if r := a.Result; r != nil {
+			t = Attempt{
+				Number: a.Number, Class: r.Class, Status: r.ExitStatus, Steps: r.Steps, Cost: r.Cost,
+				Seconds: r.Seconds, Start: r.Start, Error: r.Error,
+			}
+		}
+		d.Tries = append(d.Tries, t)
+	}
+	for _, a := range attempts {
+		if a.Number != d.Shown {
+			continue
+		}
+		var err error
+		if d.LastSteps, err = readLast(a.Journal); err != nil {
+			d.Unread = append(d.Unread, err.Error())
+		}
+	}
+	return d, nil
+}
+
+// readLast keeps the last steps of a journal, also of one that is torn or
+// still grows.
+func readLast(journal string) ([]LastStep, error) {
+	steps := []LastStep{}
+	n := 0
+	for rec, err := range trajectories.Read(journal) {
+		if err != nil {
+			return steps, err
+		}
+		if rec.Type == trajectories.TypeCall {
+			n++
+			steps = append(steps, LastStep{Step: n})
+			steps = steps[max(0, len(steps)-lastSteps):]
+		}
+		if len(steps) > 0 {
+			steps[len(steps)-1].take(rec)
+		}
+	}
+	return steps, nil
+}
+
+// take adds what a record says of the step. One that cannot be read says
+// nothing.
+func (s *LastStep) take(rec trajectories.Record) {
+	switch rec.Type {
+	case trajectories.TypeCall:
+		var c trajectories.Call
+		if json.Unmarshal(rec.Data, &c) == nil {
+			s.CallError = bounded(c.Error, maxKept)
+		}
+	case trajectories.TypeMessage:
+		var m trajectories.Message
+		if json.Unmarshal(rec.Data, &m) == nil && m.Role == model.Assistant {
+			s.Reply = tail(m.Content)
+			if len(m.Actions) == 1 {
+				s.Command, s.Unfinished = bounded(m.Actions[0], maxKept), true
+			}
+		}
+	case trajectories.TypeExecution:
+		var e trajectories.Execution
+		if json.Unmarshal(rec.Data, &e) == nil {
+			s.Command, s.Unfinished, s.Reply = bounded(e.Command, maxKept), false, ""
+			s.ExitCode, s.TimedOut, s.Seconds = e.ExitCode, e.TimedOut, time.Duration(e.Duration).Seconds()
+			s.Output, s.Exception = tail(string(e.Output)), bounded(e.Exception, maxKept)
+		}
+	}
+}
+
+// tail is the end of s, from the beginning of a line where there is one.
+func tail(s string) string {
+	if len(s) > maxKept {
+		s = s[len(s)-maxKept:]
+		if _, rest, ok := strings.Cut(s, "\n"); ok && rest != "" {
+			s = rest
+		}
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// maxNear is how many similar ids are named.
+const maxNear = 3
+
+// near are ids that contain what was asked for, or else are a few letters from
+// it.
+func near(run *runner.Run, id string) []string {
+	type candidate struct {
+		id       string
+		distance int
+	}
+	var found []candidate
+	wanted := strings.ToLower(bounded(id, 200))
+	for _, in := range run.Instances {
+		known := strings.ToLower(in.ID)
+		d := len(wanted)/3 + 1
+		if wanted != "" && strings.Contains(known, wanted) {
+			d = 0
+		} else {
+			d = min(d, distance(wanted, known))
+		}
+		if d <= len(wanted)/3 {
+			found = append(found, candidate{Printable(bounded(in.ID, 100)), d})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	var ids []string
+	for _, c := range found[:min(maxNear, len(found))] {
+		ids = append(ids, c.id)
+	}
+	return ids
+}
+
+// distance is how many letters must be added, removed or replaced.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, change)
+		}
+	}
+	return row[len(b)]
+}

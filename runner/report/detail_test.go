@@ -1,0 +1,127 @@
+package report_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories"
+)
+
+func call() record { return record{trajectories.TypeCall, trajectories.Call{Cost: 0.01}} }
+
+func reply(text string) record {
+	return record{trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: model.Assistant, Content: text}}}
+}
+
+func execution(command, output string, code int, change ...func(*trajectories.Execution)) record {
+	e := trajectories.Execution{Command: command, Output: []byte(output), ExitCode: code, Duration: trajectories.Seconds(1500 * time.Millisecond)}
+	for _, f := range change {
+		f(&e)
+	}
+	return record{trajectories.TypeExecution, e}
+}
+
+func TestDetail(t *testing.T) {
+	timeout := func(e *trajectories.Execution) {
+		e.TimedOut, e.Exception = true, "the command took longer than 60 seconds"
+	}
+	ended := outcome(trajectories.Environment, "ContainerDied", 5, failed("run command: ContainerDied: \x1b[2Jexit status 137", "give it more memory: -c environment.memory=8g"))
+	steps := []record{
+		call(), reply("the first"), execution("not shown", "not shown", 0),
+		call(), reply("second"), execution("python -m pytest\n# and\n# a\n# long\n# script\n# of\n# many\n# lines", strings.Repeat("line\x1b[31m of output\n", 500)+"the end\n", 1),
+		call(), reply("I think that\nnothing is to be done."),
+		call(), reply("third"), execution("sleep 100", "漢字"+strings.Repeat("wide ", 40), -1, timeout),
+	}
+	tests := []struct {
+		name string
+		make func(t *testing.T)
+	}{
+		{"failed", func(t *testing.T) {
+			writeJournal(t, "run", "a", 1, began, outcome(trajectories.Environment, "ContainerDied", 2))
+			writeJournal(t, "run", "a", 2, began, append(steps, ended)...)
+			writeFile(t, "run/a/a.traj.json", "{}")
+		}},
+		{"torn", func(t *testing.T) {
+			path := writeJournal(t, "run", "a", 1, began, append(steps, record{trajectories.TypeCall, trajectories.Call{Error: "429 slow down"}})...)
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, err := f.WriteString(`{"id":99,"par`); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"result", func(t *testing.T) {
+			writeJournal(t, "run", "a", 1, began, call(), outcome(trajectories.Limit, "LimitsExceeded", 1, func(o *trajectories.Outcome) {
+				o.Autosubmitted, o.Warnings = true, []string{"the patch is not text"}
+			}))
+			writeJournal(t, "run", "a", 2, began, call())
+		}},
+		{"pending", func(t *testing.T) {
+			asked := record{trajectories.TypeMessage, trajectories.Message{
+				Message: model.Message{Role: model.Assistant, Content: "let me wait"}, Cause: trajectories.CauseReply, Actions: []string{"sleep 100"},
+			}}
+			writeJournal(t, "run", "a", 1, began, call(), asked)
+		}},
+		{"files-gone", func(t *testing.T) {
+			writeFile(t, "run/results.json", `{"format":"mini-1","instances":{"a":{"class":"submitted","exit_status":"Submitted","attempt":1,"attempts":1,"steps":4,"cost":0.5,"patch_bytes":12}}}`)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			back := inTemporary(t)
+			manifest(t, "run", 1, "openai", session(time.Minute, 0))
+			tt.make(t)
+			t.Setenv("TZ", "")
+			d, err := report.NewDetail(read(t, "run"), "a", began)
+			back()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range d.Tries {
+				d.Tries[i].Start = time.Time{} // shown in the zone of whoever looks
+			}
+			golden(t, "detail-"+tt.name+".txt", shown(t, func(b *bytes.Buffer) error { return d.Write(b, 80) }, 80))
+			if tt.name == "failed" {
+				golden(t, "detail.json", indented(t, d))
+			}
+		})
+	}
+}
+
+func TestUnknownInstance(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	for _, id := range []string{"django__django-11099", "django__django-11100", "sympy__sympy-5", "evil\x1b[31m"} {
+		writeJournal(t, dir, id, 1, began)
+	}
+	run := read(t, dir)
+	run.Dir = "run"
+	for id, want := range map[string]string{
+		"11099":                `run has no instance "11099"; did you mean django__django-11099?`,
+		"django__django-1109":  `run has no instance "django__django-1109"; did you mean django__django-11099 or django__django-11100?`,
+		"Sympy__sympy-6":       `run has no instance "Sympy__sympy-6"; did you mean sympy__sympy-5?`,
+		"evil":                 `run has no instance "evil"; did you mean evil` + "\ufffd" + `[31m?`,
+		"requests":             `run has no instance "requests" among its 4`,
+		"":                     `run has no instance "" among its 4`,
+		strings.Repeat("x", 1): `run has no instance "x" among its 4`,
+	} {
+		_, err := report.NewDetail(run, id, began)
+		unknown, ok := errors.AsType[*report.UnknownError](err)
+		if !ok || unknown.Error() != want {
+			t.Errorf("%q: %v\nwant %s", id, err, want)
+		}
+	}
+	_, err := report.NewDetail(&runner.Run{Dir: "run"}, "a", began)
+	if err == nil || err.Error() != `run has no instance "a": it has none yet` {
+		t.Errorf("empty run: %v", err)
+	}
+}

@@ -1,0 +1,137 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Lines of a command, and of the end of an output, that are shown.
+const (
+	maxCommandLines = 6
+	maxOutputLines  = 8
+)
+
+// Write shows one instance to people, in lines of at most width characters;
+// only the paths of its files are never cut.
+func (d Detail) Write(w io.Writer, width int) error {
+	var s strings.Builder
+	s.WriteString(paragraph(d.ID+": "+d.ending(), width, 0, 2))
+	for _, text := range []string{d.Error, d.Hint} {
+		if text != "" {
+			s.WriteString(paragraph(text, width, 2, 6))
+		}
+	}
+	for _, text := range d.Warnings {
+		s.WriteString(paragraph("warning: "+text, width, 2, 3))
+	}
+	if len(d.Tries) > 0 {
+		s.WriteString("\n" + d.attempts(width))
+	}
+	if len(d.LastSteps) > 0 {
+		fmt.Fprintf(&s, "\nthe last steps of attempt %d\n", d.Shown)
+	}
+	for _, step := range d.LastSteps {
+		s.WriteString("\n" + step.text(width))
+	}
+	s.WriteString("\n")
+	for _, path := range d.Files {
+		s.WriteString(Printable(path) + "\n")
+	}
+	if len(d.Files) == 0 {
+		s.WriteString("its files are not there; this is what results.json says\n")
+	}
+	for i, text := range d.Unread {
+		if i == maxUnread {
+			break
+		}
+		s.WriteString(paragraph("cannot be read: "+text, width, 0, 2))
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+func (d Detail) ending() string {
+	switch {
+	case d.Class == "":
+		return "no attempt has ended yet"
+	case !d.Class.Counts():
+		return fmt.Sprintf("%s (%s), no result", d.Status, d.Class)
+	}
+	text := fmt.Sprintf("%s after %s, %s", d.Status, plural(d.Steps, "step"), patchOf(d.Row))
+	return text
+}
+
+func (d Detail) attempts(width int) string {
+	rows := [][]string{{"attempt", "outcome", "steps", "cost", "time", "began"}}
+	for _, a := range d.Tries {
+		outcome := a.Status
+		if a.Class == "" {
+			outcome = "not finished"
+		}
+		began := "-"
+		if !a.Start.IsZero() {
+			began = a.Start.Local().Format("2006-01-02 15:04")
+		}
+		cost := "-"
+		if a.Cost > 0 {
+			cost = money(a.Cost)
+		}
+		rows = append(rows, []string{fmt.Sprint(a.Number), outcome, fmt.Sprint(a.Steps), cost, span(a.Seconds), began})
+	}
+	return table(width, []column{{right: true}, {shrink: true}, {right: true}, {right: true}, {right: true}, {}}, rows)
+}
+
+func (s LastStep) text(width int) string {
+	var b strings.Builder
+	switch {
+	case s.CallError != "":
+		fmt.Fprintf(&b, "step %d: the model gave no reply\n", s.Step)
+		b.WriteString(paragraph(s.CallError, width, 2, maxOutputLines))
+		return b.String()
+	case s.Command == "":
+		fmt.Fprintf(&b, "step %d: no command was run; the reply ends\n", s.Step)
+		b.WriteString(block(s.Reply, "  ", width, -maxOutputLines))
+		return b.String()
+	case s.Unfinished:
+		fmt.Fprintf(&b, "step %d: nothing has come of its command\n", s.Step)
+	case s.TimedOut:
+		fmt.Fprintf(&b, "step %d: timeout after %s\n", s.Step, span(s.Seconds))
+	default:
+		fmt.Fprintf(&b, "step %d: exit %d after %s\n", s.Step, s.ExitCode, span(s.Seconds))
+	}
+	b.WriteString(block(s.Command, "  $ ", width, maxCommandLines))
+	b.WriteString(block(s.Output, "    ", width, -maxOutputLines))
+	if s.Exception != "" {
+		b.WriteString(paragraph(s.Exception, width, 4, 2))
+	}
+	return b.String()
+}
+
+// block shows the first lines of a text, or with a negative limit the last
+// ones, each cut to the width.
+func block(text, indent string, width, limit int) string {
+	text = strings.TrimRight(text, "\n ")
+	if text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	var s strings.Builder
+	if n := len(lines); limit < 0 && n > -limit {
+		lines = lines[n+limit:]
+		s.WriteString(indent + "…\n")
+	}
+	for i, line := range lines {
+		if limit > 0 && i == limit {
+			fmt.Fprintf(&s, "%s… and %s\n", strings.Repeat(" ", len(indent)), plural(len(lines)-i, "more line"))
+			break
+		}
+		if i > 0 {
+			indent = strings.Repeat(" ", len(indent))
+		}
+		s.WriteString(strings.TrimRight(indent+ansi.Truncate(Printable(line), width-len(indent), "…"), " ") + "\n")
+	}
+	return s.String()
+}

@@ -1,0 +1,219 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/trajectories"
+)
+
+// GlanceFormat names the layout of a Glance as JSON. Fields may be added to
+// it; those that are there keep their names and meaning.
+const GlanceFormat = "mini-report-1"
+
+// Glance is a run at a glance: counts, sums and the instances to look at. It
+// is what `mini report` prints, as text or as JSON.
+type Glance struct {
+	Format      string `json:"format"`
+	Run         string `json:"run"` // the folder
+	State       State  `json:"state"`
+	MiniVersion string `json:"mini_version,omitempty"`
+	Dataset     string `json:"dataset,omitempty"`
+	Model       string `json:"model,omitempty"`
+	Environment string `json:"environment,omitempty"`
+
+	Instances   int     `json:"instances"`    // that were asked for
+	WithResult  int     `json:"with_result"`  // submitted or limit
+	NotFinished int     `json:"not_finished"` // have an attempt, and none that ended
+	NotStarted  int     `json:"not_started"`
+	Classes     []Class `json:"classes"`
+	Patches     Patches `json:"patches"`
+	Totals      Totals  `json:"totals"`
+
+	Rows      []Row    `json:"-"` // all of them, for short runs
+	Expensive []Row    `json:"most_expensive"`
+	Slowest   []Row    `json:"slowest"`
+	Failing   []Row    `json:"failing"`  // whose attempts ended without a result
+	Underway  []Row    `json:"underway"` // whose attempt has not ended
+	Unread    []string `json:"unread,omitempty"`
+}
+
+// State says whether a mini is at work in the folder.
+type State string
+
+// The states of a run.
+const (
+	Finished State = "finished" // the last session came to its end
+	Working  State = "working"  // a mini works in the folder
+	Stopped  State = "stopped"  // the last session was killed
+)
+
+// Class is the instances of one class of outcome.
+type Class struct {
+	Class    trajectories.Class `json:"class"`
+	Count    int                `json:"count"`
+	Patches  Patches            `json:"patches"`
+	Statuses []Status           `json:"statuses"`
+}
+
+// Status is the instances with one exit status. Reasons group their errors.
+type Status struct {
+	Status  string   `json:"exit_status"`
+	Count   int      `json:"count"`
+	Reasons []Reason `json:"reasons,omitempty"`
+}
+
+// Patches counts what instances have a result with.
+type Patches struct {
+	With          int `json:"with_patch"`
+	Empty         int `json:"empty"`
+	Autosubmitted int `json:"autosubmitted"` // the working diff at a limit
+}
+
+// Totals are of all attempts, also those that do not count.
+type Totals struct {
+	Attempts int        `json:"attempts"`
+	Cost     model.Cost `json:"cost"` // US dollars, as far as it is known
+	// CostUnknown counts instances that called a model without anyone saying
+	// what it cost. NoModel says that none was called: replies were scripted.
+	CostUnknown int         `json:"cost_unknown_instances"`
+	NoModel     bool        `json:"no_model"`
+	Usage       model.Usage `json:"usage"`
+	Steps       int         `json:"steps"`
+	Median      int         `json:"median_steps"` // of an instance
+	P90         int         `json:"p90_steps"`
+	Max         int         `json:"max_steps"`
+	Wall        float64     `json:"wall_seconds"` // that a mini worked in the folder
+	Seconds     float64     `json:"sum_seconds"`  // of all attempts, one after the other
+}
+
+// Row is one instance. Cost and seconds are of all its attempts, everything
+// else of the one that counts.
+type Row struct {
+	ID            string             `json:"instance_id"`
+	Class         trajectories.Class `json:"class,omitempty"`
+	Status        string             `json:"exit_status,omitempty"`
+	Attempts      int                `json:"attempts"`
+	Steps         int                `json:"steps"`
+	Cost          model.Cost         `json:"cost"`
+	CostKnown     bool               `json:"cost_known"`
+	Seconds       float64            `json:"seconds"`
+	PatchBytes    int                `json:"patch_bytes"`
+	Autosubmitted bool               `json:"autosubmitted,omitempty"`
+	Error         string             `json:"error,omitempty"`
+	Hint          string             `json:"hint,omitempty"`
+}
+
+// NewGlance sums up a run. With ids it looks at those instances only, and
+// counts the ones the run knows nothing of as not started.
+func NewGlance(run *runner.Run, ids []string, now time.Time) Glance {
+	m := run.Manifest
+	g := Glance{
+		Format: GlanceFormat, Run: run.Dir, State: stateOf(run),
+		MiniVersion: m.MiniVersion, Dataset: m.Dataset.Name, Model: cmp.Or(m.Model.Name, m.Model.Class), Environment: m.Environment.Class,
+		Unread: run.Unread,
+	}
+	g.Totals.NoModel = m.Model.Class == "scripted"
+	instances := run.Instances
+	if ids != nil {
+		wanted := make(map[string]bool, len(ids))
+		for _, id := range ids {
+			wanted[id] = true
+		}
+		instances = slices.DeleteFunc(slices.Clone(instances), func(in runner.Instance) bool { return !wanted[in.ID] })
+		g.NotStarted = len(wanted) - len(instances)
+	} else {
+		g.NotStarted = notStarted(run)
+	}
+	g.Instances = len(instances) + g.NotStarted
+	classes := tallyClasses{}
+	for _, in := range instances {
+		row := g.add(run, in, now)
+		g.Rows = append(g.Rows, row)
+		switch {
+		case in.Result == nil:
+			g.Underway = append(g.Underway, row)
+			continue
+		case !row.Class.Counts():
+			g.Failing = append(g.Failing, row)
+		default:
+			g.WithResult++
+		}
+		classes.add(row)
+	}
+	slices.SortStableFunc(g.Failing, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(rankOf(a.Class), rankOf(b.Class)), cmp.Compare(a.Status, b.Status))
+	})
+	g.NotFinished = len(g.Underway)
+	g.Classes = classes.sorted()
+	for _, c := range g.Classes {
+		g.Patches.With += c.Patches.With
+		g.Patches.Empty += c.Patches.Empty
+		g.Patches.Autosubmitted += c.Patches.Autosubmitted
+	}
+	g.Totals.Wall = run.Wall(now).Seconds()
+	g.rank()
+	return g
+}
+
+// add counts an instance in the totals.
+func (g *Glance) add(run *runner.Run, in runner.Instance, now time.Time) Row {
+	row := Row{ID: in.ID, Attempts: len(in.Attempts)}
+	attempts := in.Attempts
+	if r := in.Result; r != nil {
+		row.Class, row.Status, row.Steps = r.Class, r.ExitStatus, r.Steps
+		row.PatchBytes, row.Autosubmitted, row.Error, row.Hint = r.PatchBytes, r.Autosubmitted, r.Error, r.Hint
+		if len(attempts) == 0 { // all that results.json says
+			row.Attempts = max(1, r.Attempts)
+			attempts = []runner.Attempt{{Result: r}}
+		}
+	}
+	calls := 0
+	for _, a := range attempts {
+		steps, usage, cost, took := a.SoFar.Steps, a.SoFar.Usage, a.SoFar.Cost, tookSoFar(run, a, now)
+		if r := a.Result; r != nil {
+			steps, usage, cost, took = r.Steps, r.Usage, r.Cost, r.End.Sub(r.Start)
+		}
+		calls += steps
+		row.Cost += cost
+		row.Seconds += max(0, took.Seconds())
+		g.Totals.Usage = g.Totals.Usage.Add(usage)
+		if in.Result == nil {
+			row.Steps = steps
+		}
+	}
+	row.CostKnown = row.Cost > 0 || calls == 0 || g.Totals.NoModel
+	if !row.CostKnown {
+		g.Totals.CostUnknown++
+	}
+	g.Totals.Attempts += row.Attempts
+	g.Totals.Steps += calls
+	g.Totals.Cost += row.Cost
+	g.Totals.Seconds += row.Seconds
+	return row
+}
+
+func stateOf(run *runner.Run) State {
+	sessions := run.Manifest.Sessions
+	switch {
+	case run.Worker > 0:
+		return Working
+	case len(sessions) > 0 && sessions[len(sessions)-1].Ended == nil:
+		return Stopped
+	}
+	return Finished
+}
+
+// notStarted is how many of the instances that the newest session was asked
+// for have no attempt. Which ones they are only the dataset knows.
+func notStarted(run *runner.Run) int {
+	if n := len(run.Manifest.Sessions); n > 0 {
+		if s := run.Manifest.Sessions[n-1].Summary; s != nil {
+			return s.Unstarted
+		}
+	}
+	return max(0, run.Manifest.Dataset.Selected-len(run.Instances))
+}

@@ -1,0 +1,249 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// Bounds of what a glance shows; its JSON has everything.
+const (
+	shortRun   = 5  // instances that are shown one by one
+	maxReasons = 3  // of a status
+	maxFailing = 40 // instances, each with the command to look at it
+	maxAlike   = 10 // of those, with one exit status
+	maxUnread  = 5
+)
+
+// Write shows a glance to people, in lines of at most width characters. Only
+// commands are never cut, so that they can be copied.
+func (g Glance) Write(w io.Writer, width int) error {
+	var s strings.Builder
+	s.WriteString(paragraph(g.headline(), width, 0, 4))
+	s.WriteString(paragraph(g.about(), width, 0, 3))
+	if len(g.Rows) <= shortRun {
+		g.writeShort(&s, width)
+	} else {
+		g.writeLong(&s, width)
+	}
+	for i, text := range g.Unread {
+		if i == maxUnread {
+			fmt.Fprintf(&s, "... and %d more that cannot be read; --json has all\n", len(g.Unread)-i)
+			break
+		}
+		s.WriteString(paragraph("cannot be read: "+text, width, 0, 2))
+	}
+	if next := g.next(); next != "" {
+		s.WriteString("\n" + paragraph(next, width, 0, 3))
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+func (g Glance) headline() string {
+	classes := map[trajectories.Class]int{}
+	for _, c := range g.Classes {
+		classes[c.Class] += c.Count
+	}
+	parts := counts(classes, 0)
+	if g.NotFinished > 0 {
+		parts = append(parts, fmt.Sprintf("%d not finished", g.NotFinished))
+	}
+	if g.NotStarted > 0 {
+		parts = append(parts, fmt.Sprintf("%d not started", g.NotStarted))
+	}
+	return headline(g.WithResult, g.Instances, parts)
+}
+
+// about says what was run, and where its files are.
+func (g Glance) about() string {
+	var parts []string
+	for _, p := range []string{g.Dataset, g.Model, g.Environment} {
+		if p != "" {
+			parts = append(parts, bounded(p, 60))
+		}
+	}
+	text := "files in " + g.Run
+	if len(parts) > 0 {
+		text = strings.Join(parts, ", ") + "; " + text
+	}
+	switch g.State {
+	case Working:
+		text += "; a mini is working there"
+	case Stopped:
+		text += "; the last mini there was killed"
+	}
+	return text
+}
+
+// next says how to go on where something is left to do.
+func (g Glance) next() string {
+	left := g.Instances - g.WithResult
+	if left <= 0 || g.State == Working {
+		return ""
+	}
+	return fmt.Sprintf("%s without a result: the same command with -o %s runs what is left", plural(left, "instance"), quoted(g.Run))
+}
+
+// writeShort shows a handful of instances one by one.
+func (g Glance) writeShort(s *strings.Builder, width int) {
+	if len(g.Rows) == 0 {
+		return
+	}
+	s.WriteString("\n")
+	rows := [][]string{{"instance", "steps", "cost", "time", "outcome"}}
+	for _, r := range g.Rows {
+		outcome := cmp.Or(r.Status, "not finished")
+		if note := patchOf(r); note != "" {
+			outcome += ", " + note
+		}
+		rows = append(rows, []string{r.ID, fmt.Sprint(r.Steps), g.costOf(r), span(r.Seconds), outcome})
+	}
+	s.WriteString(table(width, []column{{shrink: true}, {right: true}, {right: true}, {right: true}, {shrink: true}}, rows))
+	for _, r := range g.Failing {
+		fmt.Fprintf(s, "\n%s\n", ansi.Truncate(Printable(r.ID+": "+r.Status), width, "…"))
+		for _, text := range []string{r.Error, r.Hint} {
+			if text != "" {
+				s.WriteString(paragraph(text, width, 2, 3))
+			}
+		}
+		s.WriteString("  " + g.command(r) + "\n")
+	}
+	s.WriteString("\n" + g.totals(width))
+}
+
+func (g Glance) writeLong(s *strings.Builder, width int) {
+	s.WriteString("\n" + g.outcomes(width))
+	s.WriteString("\n" + g.totals(width))
+	for _, ranking := range []struct {
+		name string
+		rows []Row
+	}{{"most expensive", g.Expensive}, {"slowest", g.Slowest}} {
+		if len(ranking.rows) == 0 {
+			continue
+		}
+		rows := [][]string{{ranking.name, "cost", "steps", "time", "outcome"}}
+		for _, r := range ranking.rows {
+			rows = append(rows, []string{r.ID, g.costOf(r), fmt.Sprint(r.Steps), span(r.Seconds), cmp.Or(r.Status, "not finished")})
+		}
+		s.WriteString("\n" + table(width, []column{{shrink: true}, {right: true}, {right: true}, {right: true}, {shrink: true}}, rows))
+	}
+	g.writeFailing(s, width)
+}
+
+// writeFailing names the instances without a result, by exit status.
+func (g Glance) writeFailing(s *strings.Builder, width int) {
+	if len(g.Failing) == 0 {
+		return
+	}
+	s.WriteString("\nno result\n")
+	alike := map[string]int{}
+	left := 0
+	for i, r := range g.Failing {
+		if alike[r.Status]++; alike[r.Status] > maxAlike || i-left >= maxFailing {
+			left++
+			continue
+		}
+		status, command := bounded(Printable(r.Status), statusWidth), g.command(r)
+		if statusWidth+len(gap)+ansi.StringWidth(command) > width {
+			fmt.Fprintf(s, "%s\n    %s\n", status, command)
+		} else {
+			fmt.Fprintf(s, "%-*s%s%s\n", statusWidth, status, gap, command)
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(s, "... and %d more; --json has all\n", left)
+	}
+}
+
+// statusWidth is room for every exit status that mini has, in characters.
+const statusWidth = 20
+
+// outcomes is the table by class, with the reasons beneath each status.
+func (g Glance) outcomes(width int) string {
+	rows, after := [][]string{{"outcome", "instances", ""}}, map[int]string{}
+	for _, c := range g.Classes {
+		rows = append(rows, []string{string(c.Class), fmt.Sprint(c.Count), noteOf(c)})
+		for _, st := range c.Statuses {
+			if !strings.EqualFold(st.Status, string(c.Class)) {
+				rows = append(rows, []string{"  " + st.Status, fmt.Sprint(st.Count), ""})
+			}
+			after[len(rows)-1] = reasons(st, width)
+		}
+	}
+	if g.NotFinished > 0 {
+		rows = append(rows, []string{"not finished", fmt.Sprint(g.NotFinished), ""})
+	}
+	if g.NotStarted > 0 {
+		rows = append(rows, []string{"not started", fmt.Sprint(g.NotStarted), ""})
+	}
+	lines := strings.SplitAfter(table(width, []column{{shrink: true}, {right: true}, {shrink: true}}, rows), "\n")
+	var s strings.Builder
+	for i, line := range lines {
+		s.WriteString(line + after[i])
+	}
+	return s.String()
+}
+
+func noteOf(c Class) string {
+	if !c.Class.Counts() {
+		return "no result"
+	}
+	var parts []string
+	if n := c.Patches.With; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d with a patch", n))
+	}
+	if n := c.Patches.Empty; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d empty", n))
+	}
+	if n := c.Patches.Autosubmitted; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d autosubmitted", n))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func reasons(st Status, width int) string {
+	var s strings.Builder
+	for i, r := range st.Reasons {
+		if i == maxReasons && len(st.Reasons) > maxReasons+1 {
+			fmt.Fprintf(&s, "    ... and %d other errors; --json has all\n", len(st.Reasons)-i)
+			break
+		}
+		text := r.Example + ": " + r.Error
+		if r.Count > 1 {
+			text = fmt.Sprintf("%d like %s", r.Count, text)
+		}
+		s.WriteString(paragraph(text, width, 4, 3))
+	}
+	return s.String()
+}
+
+func patchOf(r Row) string {
+	switch {
+	case !r.Class.Counts():
+		return ""
+	case r.PatchBytes == 0:
+		return "empty patch"
+	case r.Autosubmitted:
+		return fmt.Sprintf("working diff of %d bytes", r.PatchBytes)
+	}
+	return fmt.Sprintf("patch of %d bytes", r.PatchBytes)
+}
+
+// command is what shows one instance.
+func (g Glance) command(r Row) string {
+	return Printable("mini report " + quoted(g.Run) + " -i " + quoted(r.ID))
+}
+
+// quoted is a word as a shell takes it.
+func quoted(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+=:@%,") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

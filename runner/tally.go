@@ -1,0 +1,108 @@
+package runner
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// Tally is what an attempt has come to, by the records that are there.
+type Tally struct {
+	Steps      int // model calls
+	Usage      model.Usage
+	Cost       model.Cost
+	Start, End time.Time // of the first and the newest record
+}
+
+// tally adds up a journal without an outcome. What cannot be read ends it: the
+// attempt may be writing right now.
+func tally(journal string) Tally {
+	var t Tally
+	if info, err := os.Lstat(journal); err != nil || !info.Mode().IsRegular() {
+		return t
+	}
+	for rec, err := range trajectories.Read(journal) {
+		if err != nil {
+			return t
+		}
+		if t.Start.IsZero() {
+			t.Start = rec.Time
+		}
+		t.End = rec.Time
+		var call trajectories.Call
+		if rec.Type == trajectories.TypeCall && json.Unmarshal(rec.Data, &call) == nil {
+			t.Steps++
+			t.Usage = t.Usage.Add(call.Usage)
+			t.Cost += call.Cost
+		}
+	}
+	return t
+}
+
+// worker is the living process that the lock file names. The lock itself is
+// not tried: for that moment a mini that starts would find the folder taken.
+func worker(dir string) int {
+	data, err := os.ReadFile(filepath.Join(dir, lockFile)) //nolint:gosec // the folder is the user's choice
+	if err != nil || len(data) > 32 {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil || pid <= 0 {
+		return 0
+	}
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return 0
+	}
+	defer p.Release() //nolint:errcheck // nothing was taken
+	if err := p.Signal(syscall.Signal(0)); err != nil && !os.IsPermission(err) {
+		return 0
+	}
+	return pid
+}
+
+// Wall is how long minis have worked in the folder, all sessions added up. A
+// session whose mini was killed lasted until the last sign of it.
+func (r *Run) Wall(now time.Time) time.Duration {
+	var sum time.Duration
+	sessions := r.Manifest.Sessions
+	for i, s := range sessions {
+		var end time.Time
+		switch {
+		case s.Ended != nil:
+			end = *s.Ended
+		case i == len(sessions)-1 && r.Worker > 0:
+			end = now
+		case i == len(sessions)-1:
+			end = r.lastSign(now)
+		default:
+			end = r.lastSign(sessions[i+1].Started)
+		}
+		sum += max(0, end.Sub(s.Started))
+	}
+	return sum
+}
+
+// lastSign is the newest time before another that an attempt tells of.
+func (r *Run) lastSign(before time.Time) time.Time {
+	var newest time.Time
+	for _, in := range r.Instances {
+		for _, a := range in.Attempts {
+			t := a.SoFar.End
+			if a.Result != nil {
+				t = a.Result.End
+			}
+			if t.After(newest) && t.Before(before) {
+				newest = t
+			}
+		}
+	}
+	return newest
+}

@@ -1,0 +1,94 @@
+package runner
+
+import (
+	"context"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// witness records one attempt, and tells the run of each step as it happens.
+// The agent does one thing at a time, so there is no lock.
+type witness struct {
+	journal  *trajectories.Journal
+	log      *Log
+	instance string
+	attempt  int
+	step     int
+	cost     float64
+	phase    Phase
+	action   string // the command that the last reply asked for
+}
+
+// Append implements agent.Recorder.
+func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, error) {
+	rec, err := w.journal.Append(t, data)
+	switch d := data.(type) {
+	case trajectories.Call:
+		w.step++
+		w.cost += float64(d.Cost)
+	case trajectories.Execution:
+		e := w.event(Step)
+		e.Command, e.ExitCode, e.TimedOut = shorten(d.Command), d.ExitCode, d.TimedOut
+		w.log.Emit(e)
+	case trajectories.Message:
+		w.action = ""
+		if d.Cause == trajectories.CauseReply && len(d.Actions) == 1 {
+			w.action = d.Actions[0]
+		}
+		if d.Cause == trajectories.CauseFormatError {
+			w.log.Emit(w.event(FormatError))
+		}
+	}
+	return rec, err
+}
+
+func (w *witness) event(t EventType) Event {
+	return Event{Type: t, Instance: w.instance, Attempt: w.attempt, Step: w.step, Cost: w.cost}
+}
+
+// doing tells of a phase as it begins.
+func (w *witness) doing(p Phase, command string) {
+	if p == Closing && w.phase == Closing {
+		return
+	}
+	w.phase = p
+	e := w.event(Doing)
+	e.Phase, e.Command = p, shorten(command)
+	if p == Thinking {
+		e.Step++ // the one that this call begins
+	}
+	w.log.Emit(e)
+}
+
+// watchedModel tells of each call as it begins.
+type watchedModel struct {
+	model.Model
+	w *witness
+}
+
+// Query implements model.Model.
+func (m watchedModel) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+	m.w.doing(Thinking, "")
+	return m.Model.Query(ctx, messages)
+}
+
+// watchedBox tells of each command as it begins.
+type watchedBox struct {
+	env.Environment
+	w *witness
+}
+
+// Execute implements env.Environment. What no reply asked for is the agent's
+// own: before the first call that belongs to the start, and after it to the
+// end, where the diff is taken.
+func (b watchedBox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	switch {
+	case b.w.action != "" && c.Script == b.w.action:
+		b.w.doing(Running, c.Script)
+	case b.w.phase != "":
+		b.w.doing(Closing, "")
+	}
+	return b.Environment.Execute(ctx, c)
+}
