@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // suggest says what to write instead of a key that does not exist at path: the
@@ -27,7 +29,7 @@ func suggest(key, path string, fields map[string]reflect.Type) string {
 	}
 	for _, full := range Keys() { // a slip in the key and another section
 		name := full[strings.LastIndexByte(full, '.')+1:]
-		if len(key) > 3 && editDistance(key, name) <= 2 {
+		if len(key) > 3 && levenshtein.ComputeDistance(key, name) <= 2 {
 			return fmt.Sprintf("; did you mean %s?", full)
 		}
 	}
@@ -57,7 +59,7 @@ func Nearest(key string, names []string) string {
 	}
 	best, distance := "", len(key)/2+1
 	for _, name := range names {
-		if d := editDistance(key, name); d < distance {
+		if d := levenshtein.ComputeDistance(key, name); d < distance {
 			best, distance = name, d
 		}
 	}
@@ -83,24 +85,4 @@ func onlyWith(prefix string, names []string) string {
 		}
 	}
 	return found
-}
-
-// editDistance is how many letters must be added, removed or replaced.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

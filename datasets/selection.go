@@ -70,12 +70,10 @@ func (s Selection) named(ids []string) ([]string, error) {
 	return kept, nil
 }
 
-// near names an id that contains what was typed, for a user who left out a part.
+// near names an id that may have been meant, or one that there is.
 func near(typed string, ids []string) string {
-	for _, id := range ids {
-		if typed != "" && strings.Contains(strings.ToLower(id), strings.ToLower(typed)) {
-			return fmt.Sprintf("; did you mean %s?", id)
-		}
+	if near := Near(typed, ids, 1); len(near) > 0 {
+		return fmt.Sprintf("; did you mean %s?", near[0])
 	}
 	if len(ids) > 0 {
 		return fmt.Sprintf("; the first is %s", ids[0])

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"unicode"
 
+	"github.com/docker/go-units"
+
 	"github.com/minibench/mini/datasets"
 )
 
@@ -104,13 +106,5 @@ func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // size is a number of bytes for people, in the units of disks.
 func size(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 1000*1000:
-		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
-	case n < 1000*1000*1000:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	return units.CustomSize("%.3g %s", float64(n), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
 }

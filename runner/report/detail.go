@@ -1,13 +1,13 @@
 package report
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
@@ -189,51 +189,15 @@ func tail(s string) string {
 // maxNear is how many similar ids are named.
 const maxNear = 3
 
-// near are ids that contain what was asked for, or else are a few letters from
-// it.
+// near are ids that may have been meant.
 func near(run *runner.Run, id string) []string {
-	type candidate struct {
-		id       string
-		distance int
-	}
-	var found []candidate
-	wanted := strings.ToLower(bounded(id, 200))
-	for _, in := range run.Instances {
-		known := strings.ToLower(in.ID)
-		d := len(wanted)/3 + 1
-		if wanted != "" && strings.Contains(known, wanted) {
-			d = 0
-		} else {
-			d = min(d, distance(wanted, known))
-		}
-		if d <= len(wanted)/3 {
-			found = append(found, candidate{Printable(bounded(in.ID, 100)), d})
-		}
-	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
 	var ids []string
-	for _, c := range found[:min(maxNear, len(found))] {
-		ids = append(ids, c.id)
+	for _, in := range run.Instances {
+		ids = append(ids, in.ID)
 	}
-	return ids
-}
-
-// distance is how many letters must be added, removed or replaced.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	near := datasets.Near(id, ids, maxNear)
+	for i, id := range near {
+		near[i] = Printable(bounded(id, 100))
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, change)
-		}
-	}
-	return row[len(b)]
+	return near
 }

@@ -60,7 +60,7 @@ func (d Detail) ending() string {
 	case !d.Class.Counts():
 		return fmt.Sprintf("%s (%s), no result", d.Status, d.Class)
 	}
-	text := fmt.Sprintf("%s after %s, %s", d.Status, plural(d.Steps, "step"), patchOf(d.Row))
+	text := fmt.Sprintf("%s after %s, %s", d.Status, Count(d.Steps, "step"), patchOf(d.Row))
 	return text
 }
 
@@ -125,7 +125,7 @@ func block(text, indent string, width, limit int) string {
 	}
 	for i, line := range lines {
 		if limit > 0 && i == limit {
-			fmt.Fprintf(&s, "%s… and %s\n", strings.Repeat(" ", len(indent)), plural(len(lines)-i, "more line"))
+			fmt.Fprintf(&s, "%s… and %s\n", strings.Repeat(" ", len(indent)), Count(len(lines)-i, "more line"))
 			break
 		}
 		if i > 0 {

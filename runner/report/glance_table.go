@@ -152,11 +152,3 @@ func amount(n int64) string {
 	}
 	return fmt.Sprintf("%.2fG", float64(n)/1e9)
 }
-
-// plural is a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

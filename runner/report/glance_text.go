@@ -87,7 +87,7 @@ func (g Glance) next() string {
 	if left <= 0 || g.State == Working {
 		return ""
 	}
-	return fmt.Sprintf("%s without a result: the same command with -o %s runs what is left", plural(left, "instance"), quoted(g.Run))
+	return fmt.Sprintf("%s without a result: the same command with -o %s runs what is left", Count(left, "instance"), quoted(g.Run))
 }
 
 // writeShort shows a handful of instances one by one.

@@ -17,7 +17,7 @@ func (g Glance) totals(width int) string {
 		}
 		rows = append(rows, []string{"tokens", text})
 	}
-	steps := fmt.Sprintf("%d in %s", t.Steps, plural(t.Attempts, "attempt"))
+	steps := fmt.Sprintf("%d in %s", t.Steps, Count(t.Attempts, "attempt"))
 	if len(g.Rows) > shortRun {
 		steps += fmt.Sprintf("; median %d, p90 %d, at most %d an instance", t.Median, t.P90, t.Max)
 	}
@@ -43,7 +43,7 @@ func (g Glance) cost() string {
 	case t.Cost == 0:
 		return "not known: the server names none, and model.price is not set"
 	}
-	return fmt.Sprintf("%s, and what %s took, which is not known", money(t.Cost), plural(t.CostUnknown, "instance"))
+	return fmt.Sprintf("%s, and what %s took, which is not known", money(t.Cost), Count(t.CostUnknown, "instance"))
 }
 
 // costOf is the cost in a row of a table.

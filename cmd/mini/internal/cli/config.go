@@ -10,6 +10,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/runner/report"
 )
 
 func newConfig(s Streams) *cobra.Command {
@@ -149,7 +150,7 @@ func checkConfigs(s Streams, args []string) error {
 		}
 	}
 	if wrong > 0 {
-		return usagef("%s in %d of %s", count(found, "mistake"), wrong, count(len(args), "file"))
+		return usagef("%s in %d of %s", report.Count(found, "mistake"), wrong, report.Count(len(args), "file"))
 	}
 	return nil
 }

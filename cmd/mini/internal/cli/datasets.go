@@ -171,7 +171,7 @@ func fetch(ctx context.Context, s Streams, name, split string) error {
 	}
 	progress.end()
 	_, err = fmt.Fprintf(s.Out, "%s: %s at %s, split %s, %s, %s\n", report.Printable(name), edition.Repo, short(edition.Commit),
-		cmp.Or(edition.Split, "(all)"), count(len(ids), "row"), bytesText(edition.Bytes))
+		cmp.Or(edition.Split, "(all)"), report.Count(len(ids), "row"), report.Size(edition.Bytes))
 	return err
 }
 
@@ -238,8 +238,8 @@ func (o *showOptions) find(ctx context.Context, s Streams, id string) (datasets.
 			return datasets.Instance{}, err
 		}
 		if !slices.Contains(ids, id) {
-			if near := nearestID(id, ids); near != "" {
-				hint = "did you mean " + near + "?"
+			if near := datasets.Near(id, ids, 1); len(near) > 0 {
+				hint = "did you mean " + near[0] + "?"
 			}
 			continue
 		}
@@ -312,22 +312,3 @@ func printInstance(w io.Writer, in datasets.Instance) error {
 
 // columns are the names of a row's columns, sorted.
 func columns(in datasets.Instance) []string { return slices.Sorted(maps.Keys(in.Row)) }
-
-// nearestID is the id that a user may have meant: one that has what was typed in
-// it, else the one with the longest beginning alike.
-func nearestID(typed string, ids []string) string {
-	best, length := "", len(typed)/2
-	for _, id := range ids {
-		if typed != "" && strings.Contains(strings.ToLower(id), strings.ToLower(typed)) {
-			return id
-		}
-		n := 0
-		for n < len(id) && n < len(typed) && id[n] == typed[n] {
-			n++
-		}
-		if n > length {
-			best, length = id, n
-		}
-	}
-	return best
-}

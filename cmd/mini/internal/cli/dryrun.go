@@ -19,7 +19,7 @@ func printPlan(w io.Writer, p plan) error {
 		line(label(i, "dataset"), "%s", editionText(e))
 	}
 	line("instances", "%s", instancesText(p))
-	line("sandboxes", "%s, %s at once", p.Sandbox, count(p.Workers, "instance"))
+	line("sandboxes", "%s, %s at once", p.Sandbox, report.Count(p.Workers, "instance"))
 	if p.Images.Distinct > 0 {
 		line("images", "%s", imagesText(p.Images))
 		line("disk", "%s", diskText(p.Images))
@@ -73,7 +73,7 @@ func imagesText(p imagePlan) string {
 	}
 	text := fmt.Sprintf("%d distinct: %d here", p.Distinct, p.Local)
 	if p.Local > 0 {
-		text += fmt.Sprintf(" (%s, shared layers counted each time)", bytesText(p.LocalBytes))
+		text += fmt.Sprintf(" (%s, shared layers counted each time)", report.Size(p.LocalBytes))
 	}
 	return text + fmt.Sprintf(", %d to pull", p.Pull)
 }
@@ -86,7 +86,7 @@ func diskText(p imagePlan) string {
 		return "no image is to be pulled; the run's own files take some MB an instance"
 	}
 	return fmt.Sprintf("about %s for the images to pull (a rough 0.5 GB each); mini doctor says what is free",
-		bytesText(p.PullBytes))
+		report.Size(p.PullBytes))
 }
 
 func modelText(m modelPlan) string {
@@ -111,17 +111,9 @@ func costText(c costPlan, attempts int) string {
 		return "nothing: no model is called"
 	}
 	text := fmt.Sprintf("at most $%.2f: %s at $%.2f each, and what their last calls cost",
-		*c.Ceiling, count(attempts, "attempt"), c.LimitPerAttempt)
+		*c.Ceiling, report.Count(attempts, "attempt"), c.LimitPerAttempt)
 	if !c.PriceKnown {
 		text += "; it holds only if the server reports costs, since model.price is not set"
 	}
 	return text
-}
-
-// count is a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -102,7 +102,7 @@ func (j *job) begin(ctx context.Context, said io.Writer, b *runner.Batch, enviro
 // announce says in two lines what is about to happen.
 func announce(w io.Writer, cfg *configs.Resolved, set string, n int, class, dir string) error {
 	_, err := fmt.Fprintf(w, "mini bench: %s, %s, %s, %s sandboxes, model %s\nfiles go to %s\n",
-		report.Printable(set), count(n, "instance"), count(cfg.Run.Workers, "worker"), class, report.Printable(modelName(cfg)), report.Printable(dir))
+		report.Printable(set), report.Count(n, "instance"), report.Count(cfg.Run.Workers, "worker"), class, report.Printable(modelName(cfg)), report.Printable(dir))
 	if err == nil && cfg.Model.Class == "scripted" {
 		_, err = fmt.Fprintln(w, "the replies are scripted: they come from a file, and no model is called; everything else is real")
 	}

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docker/go-units"
 	"github.com/spf13/pflag"
 
 	"github.com/minibench/mini/configs"
@@ -165,7 +164,7 @@ func progressText(p hub.Progress) string {
 	case hub.Retrying:
 		return fmt.Sprintf("%s: %v; trying again in %s", p.Repo, p.Err, p.Wait.Round(100*time.Millisecond))
 	case hub.Downloading:
-		return fmt.Sprintf("fetching %s: %s of %s", p.Repo, bytesText(p.Bytes), bytesText(p.Total))
+		return fmt.Sprintf("fetching %s: %s of %s", p.Repo, report.Size(p.Bytes), report.Size(p.Total))
 	}
 	return "asking the hub for " + p.Repo
 }
@@ -208,11 +207,6 @@ func sourceHere(ctx context.Context, name, split string) (datasets.Source, bool)
 	return edition.Source(name), err == nil
 }
 
-// bytesText is a number of bytes for people, in the units of disks.
-func bytesText(n int64) string {
-	return units.CustomSize("%.3g %s", float64(n), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
-}
-
 // editionText says in a line what was read.
 func editionText(e datasets.Edition) string {
 	text := e.Name
@@ -222,7 +216,7 @@ func editionText(e datasets.Edition) string {
 	if e.Split != "" {
 		text += ", split " + e.Split
 	}
-	return fmt.Sprintf("%s: %s, sha256 %s", text, count(e.Rows, "row"), short(e.SHA256))
+	return fmt.Sprintf("%s: %s, sha256 %s", text, report.Count(e.Rows, "row"), short(e.SHA256))
 }
 
 // short is the beginning of a hash, enough to tell it from others.

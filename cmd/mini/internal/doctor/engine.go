@@ -13,6 +13,7 @@ import (
 
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/helper/binaries"
+	"github.com/minibench/mini/runner/report"
 )
 
 // shared is what several probes want of the engine; it is asked once.
@@ -55,7 +56,7 @@ func (e *examination) docker(ctx context.Context) []Check {
 	}
 	if n := len(e.engine.left); n > 0 {
 		checks = append(checks, Check{
-			"leftovers", Warn, fmt.Sprintf("%s left by minis that are dead: %s", plural(n, "container"), some(e.engine.left)),
+			"leftovers", Warn, fmt.Sprintf("%s left by minis that are dead: %s", report.Count(n, "container"), some(e.engine.left)),
 			"mini clean removes them, and so does the next mini bench",
 		})
 	}
@@ -160,7 +161,7 @@ func storage(d docker.Description) Check {
 
 // room is whether so many sandboxes fit into the machine's memory at once.
 func (e *examination) room(d docker.Description) Check {
-	text := fmt.Sprintf("%s with %d processors and %s of memory", plural(e.Workers, "worker"), d.CPUs, units.BytesSize(float64(d.Memory)))
+	text := fmt.Sprintf("%s with %d processors and %s of memory", report.Count(e.Workers, "worker"), d.CPUs, units.BytesSize(float64(d.Memory)))
 	if e.MemoryBytes <= 0 || d.Memory <= 0 {
 		return Check{"workers", OK, text, ""}
 	}
@@ -204,12 +205,6 @@ func (e *examination) helper(ctx context.Context) []Check {
 	return []Check{{"helper", OK, fmt.Sprintf("for %s, %.12s", arch, hash), ""}}
 }
 
-// size is room on a disk, as disks are sold; memory is counted in powers of 2,
-// as its settings are.
-func size(bytes int64) string {
-	return units.CustomSize("%.3g %s", float64(bytes), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
-}
-
 // some are a few of many names.
 func some(names []string) string {
 	const few = 3
@@ -217,11 +212,4 @@ func some(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/minibench/mini/runner/report"
 )
 
 // Free space below which a disk is pointed out, in bytes: of the folder of
@@ -40,9 +42,9 @@ func folder(name, dir string, little uint64, advice string) Check {
 	case err != nil:
 		return Check{name, Warn, fmt.Sprintf("%s: %v", there, err), advice}
 	case bytes < little:
-		return Check{name, Warn, fmt.Sprintf("%s free in %s", size(int64(bytes)), dir), advice}
+		return Check{name, Warn, fmt.Sprintf("%s free in %s", report.Size(int64(bytes)), dir), advice}
 	}
-	return Check{name, OK, fmt.Sprintf("%s free in %s", size(int64(bytes)), dir), ""}
+	return Check{name, OK, fmt.Sprintf("%s free in %s", report.Size(int64(bytes)), dir), ""}
 }
 
 // existing is the folder itself, or the first above it that is there.
@@ -97,16 +99,16 @@ func (e *examination) plan(ctx context.Context) []Check {
 		}
 		return append(disk, Check{"images", Fail, perr.Error(), advice})
 	case e.Environment == "local":
-		return []Check{{"images", OK, plural(p.Instances, "instance") + "; the local environment needs no images", ""}}
+		return []Check{{"images", OK, report.Count(p.Instances, "instance") + "; the local environment needs no images", ""}}
 	case p.Problem != "" || err != nil:
-		return append(disk, Check{"images", Warn, fmt.Sprintf("%s, %s; which are here only the engine knows", plural(p.Instances, "instance"), plural(p.Images, "image")), "see docker above"})
+		return append(disk, Check{"images", Warn, fmt.Sprintf("%s, %s; which are here only the engine knows", report.Count(p.Instances, "instance"), report.Count(p.Images, "image")), "see docker above"})
 	}
-	c := Check{"images", OK, fmt.Sprintf("%s, %s: all are here", plural(p.Instances, "instance"), plural(p.Images, "image")), ""}
+	c := Check{"images", OK, fmt.Sprintf("%s, %s: all are here", report.Count(p.Instances, "instance"), report.Count(p.Images, "image")), ""}
 	if p.Missing > 0 {
-		c.Finding = fmt.Sprintf("%s, %s: %d to pull, roughly %s", plural(p.Instances, "instance"), plural(p.Images, "image"), p.Missing, size(p.MissingBytes))
+		c.Finding = fmt.Sprintf("%s, %s: %d to pull, roughly %s", report.Count(p.Instances, "instance"), report.Count(p.Images, "image"), p.Missing, report.Size(p.MissingBytes))
 		switch {
 		case known && room < uint64(p.MissingBytes):
-			c.Mark, c.Finding = Warn, c.Finding+fmt.Sprintf(", and %s free", size(int64(room)))
+			c.Mark, c.Finding = Warn, c.Finding+fmt.Sprintf(", and %s free", report.Size(int64(room)))
 			c.Advice = "make room (docker system df shows what takes it), or run a part: --slice 0:50"
 		case !known:
 			c.Finding += "; how much is free where the engine keeps them cannot be told from here"
@@ -132,7 +134,7 @@ func (e *examination) imageDisk(root, host string) (checks []Check, room uint64,
 	if err != nil {
 		return nil, 0, false
 	}
-	c := Check{"disk", OK, fmt.Sprintf("%s free in %s, for images", size(int64(room)), root), ""}
+	c := Check{"disk", OK, fmt.Sprintf("%s free in %s, for images", report.Size(int64(room)), root), ""}
 	if room < littleForImages {
 		c.Mark, c.Advice = Warn, "make room: docker system df shows what takes it, docker image prune removes what nothing uses"
 	}
@@ -171,11 +173,11 @@ func (e *examination) files(context.Context) []Check {
 	needs := uint64(ownFiles + workerFiles*max(e.Workers, 1))
 	if limit < needs {
 		return []Check{{
-			"files", Warn, fmt.Sprintf("%d may be open at once, and %s may need %d", limit, plural(e.Workers, "worker"), needs),
+			"files", Warn, fmt.Sprintf("%d may be open at once, and %s may need %d", limit, report.Count(e.Workers, "worker"), needs),
 			fmt.Sprintf("ulimit -n %d before mini, or fewer workers", max(needs, 1024)),
 		}}
 	}
-	return []Check{{"files", OK, fmt.Sprintf("%d may be open at once; %s may need %d", limit, plural(e.Workers, "worker"), needs), ""}}
+	return []Check{{"files", OK, fmt.Sprintf("%d may be open at once; %s may need %d", limit, report.Count(e.Workers, "worker"), needs), ""}}
 }
 
 func (e *examination) terminal(context.Context) []Check {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/minibench/mini/runner/report"
 )
 
 // key says whether there is one, and nothing else of it.
@@ -81,12 +83,12 @@ func (e *examination) answer(host string, resp *http.Response) Check {
 	case err != nil || len(names) == 0:
 		return Check{"model", OK, host + " answers; its list of models says nothing", ""}
 	case e.Model == "":
-		return Check{"model", OK, fmt.Sprintf("%s answers and has %s; -m picks one", host, plural(len(names), "model")), ""}
+		return Check{"model", OK, fmt.Sprintf("%s answers and has %s; -m picks one", host, report.Count(len(names), "model")), ""}
 	case slices.Contains(names, e.Model):
 		return Check{"model", OK, fmt.Sprintf("%s answers and has %s", host, e.Model), ""}
 	}
 	return Check{
-		"model", Warn, fmt.Sprintf("%s answers, and %s is not among its %s", host, e.Model, plural(len(names), "model")),
+		"model", Warn, fmt.Sprintf("%s answers, and %s is not among its %s", host, e.Model, report.Count(len(names), "model")),
 		"it has " + some(names),
 	}
 }

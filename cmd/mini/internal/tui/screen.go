@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/minibench/mini/runner/report"
 )
 
 // Title says what is run. Its texts may be foreign.
@@ -103,7 +105,7 @@ func (b *board) subtitle(f frame) string {
 	if b.skipped > 0 {
 		more = append(more, fmt.Sprintf("%d had a result", b.skipped))
 	}
-	more = append(more, plural(len(b.workers), "worker")+" ")
+	more = append(more, report.Count(len(b.workers), "worker")+" ")
 	return faint(beside(" "+clean(f.title.Folder), strings.Join(more, " · "), f.width))
 }
 

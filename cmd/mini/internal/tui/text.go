@@ -166,7 +166,7 @@ func ending(o *trajectories.Outcome) string {
 	case o.Error != "":
 		return o.ExitStatus + ": " + bounded(o.Error)
 	}
-	parts := []string{o.ExitStatus, plural(o.Steps, "step")}
+	parts := []string{o.ExitStatus, report.Count(o.Steps, "step")}
 	if cost := dollars(float64(o.Cost)); cost != "" {
 		parts = append(parts, cost)
 	}
@@ -178,11 +178,4 @@ func ending(o *trajectories.Outcome) string {
 		parts = append(parts, "the working diff")
 	}
 	return strings.Join(parts, "  ")
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

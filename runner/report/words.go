@@ -1,0 +1,20 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/docker/go-units"
+)
+
+// Count is a number with its noun, as "1 worker" or "2 workers".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Size is room on a disk, counted as disks are sold: "1.5 GB".
+func Size(bytes int64) string {
+	return units.CustomSize("%.3g %s", float64(bytes), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
+}
