@@ -4,7 +4,7 @@ LDFLAGS := -s -w -X github.com/minibench/mini/cmd/mini/internal/cli.Version=$(VE
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 
-.PHONY: help build helper images demo test test-short lint fmt fuzz bench golden clean
+.PHONY: help build helper images demo test test-short lint fmt fuzz bench golden tour clean
 
 help: ## say what the targets do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ lint: ## go vet and the linter
 
 fmt: ## format the code
 	go run $(GOFUMPT) -w agent cmd configs datasets env model runner trajectories
+
+tour: helper images ## take README's tour and keep what the screens showed in ./tour
+	mkdir -p tour && go test -count=1 -run TestTour -artifacts -outputdir $(CURDIR)/tour ./cmd/mini/internal/cli && find tour -name '*.txt' | sort
 
 fuzz: ## each fuzz target for ten seconds
 	@scripts/fuzz.sh 10s

@@ -71,6 +71,9 @@ func readBounded(path string) ([]byte, error) {
 
 // reason is an error of the file system without the path, which is said already.
 func reason(err error) string {
+	if errors.Is(err, os.ErrPermission) {
+		return "this user may not read it; chmod +r, or ask its owner"
+	}
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err.Error()
 	}

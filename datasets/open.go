@@ -57,7 +57,7 @@ func (sh *shard) unreadable(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return sh.bad("no such file")
 	case errors.Is(err, fs.ErrPermission):
-		return sh.bad("no right to read it")
+		return sh.bad("this user may not read it; chmod +r, or ask its owner")
 	}
 	return fmt.Errorf("read dataset %s: %s", sh.label, cause(err))
 }

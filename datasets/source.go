@@ -48,7 +48,7 @@ func Local(name, split string) (Source, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Source{}, &badData{printable(name) + ": no such file or folder"}
 	case errors.Is(err, fs.ErrPermission):
-		return Source{}, &badData{printable(name) + ": no right to read it"}
+		return Source{}, &badData{printable(name) + ": this user may not read it; chmod +r, or ask its owner"}
 	case err != nil:
 		return Source{}, &badData{printable(name) + ": " + cause(err)}
 	case info.IsDir():
