@@ -31,20 +31,24 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzParquet: the same for parquet, whatever is done to good files. The input
+// FuzzParquet: the same for parquet, whatever is done to files. The input
 // says what: two bytes of a place and one to put there, again and again.
 // (Whole files as inputs are too large for the engine to make them small.)
 func FuzzParquet(f *testing.F) {
-	good := [][]byte{
+	files := [][]byte{
 		table(f, plainRows(3)),
 		table(f, plainRows(3), parquet.DataPageVersion(1), parquet.Compression(&parquet.Zstd)),
 		table(f, []kinds{{plainRow: plainRows(1)[0], Lists: [][]int32{{1}, {}}, Map: map[string]inner{"k": {}}}}),
+		table(f, plainRows(3), parquet.Compression(&parquet.Gzip)),
+		footed(f, listOf28), // these two ended the program
+		footed(f, listOf31),
 	}
-	for i := range good {
+	for i := range files {
 		f.Add(uint(i), []byte{4, 0, 0x15})
+		f.Add(uint(i), []byte{})
 	}
 	f.Fuzz(func(t *testing.T, which uint, damage []byte) {
-		data := bytes.Clone(good[which%uint(len(good))])
+		data := bytes.Clone(files[which%uint(len(files))])
 		for ; len(damage) >= 3; damage = damage[3:] {
 			at := int(binary.LittleEndian.Uint16(damage))
 			data[4+at%(len(data)-4)] = damage[2]

@@ -8,18 +8,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"unicode"
 )
 
 // maxRow bounds one row, in bytes. The largest official row has about 10 MB.
 const maxRow = 256 << 20
+
+// maxSpace bounds white space where a row could be, in bytes: gzip makes 20 GB
+// of it a small file.
+const maxSpace = 1 << 20
+
+var errSpace = fmt.Errorf("more than %d MB of white space", maxSpace>>20)
 
 // eachRow calls f with every row of a text of JSON, numbered from 1. The bytes
 // are valid during the call only. It goes by the first byte, not by the name:
 // many a .json file has a row a line, and the other way round. Errors name the
 // row, not the file; those of f end the reading, and are returned as they are.
 func eachRow(ctx context.Context, r *bufio.Reader, f func(row int, raw []byte) error) error {
-	first, err := skipSpace(r)
+	first, err := skipSpace(ctx, r)
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
@@ -34,6 +39,7 @@ func eachRow(ctx context.Context, r *bufio.Reader, f func(row int, raw []byte) e
 
 func eachLine(ctx context.Context, r *bufio.Reader, f func(int, []byte) error) error {
 	var line []byte
+	blank := 0 // bytes of the blank lines before this one
 	for row := 1; ; row++ {
 		var err error
 		line, err = readLine(r, line[:0])
@@ -45,9 +51,12 @@ func eachLine(ctx context.Context, r *bufio.Reader, f func(int, []byte) error) e
 			return errors.New("an object over several lines; a row a line is needed, or a list of rows")
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
+			blank = 0
 			if err := f(row, line); err != nil {
 				return err
 			}
+		} else if blank += len(line); blank > maxSpace {
+			return fmt.Errorf("row %d: %w", row, errSpace)
 		}
 		if ended {
 			return nil
@@ -120,18 +129,27 @@ func eachOfList(ctx context.Context, r io.Reader, f func(int, []byte) error) err
 
 // skipSpace passes white space and a byte order mark, and peeks at what
 // follows.
-func skipSpace(r *bufio.Reader) (byte, error) {
+func skipSpace(ctx context.Context, r *bufio.Reader) (byte, error) {
 	if bom, err := r.Peek(3); err == nil && string(bom) == "\ufeff" {
 		_, _ = r.Discard(3) // just peeked
 	}
-	for {
-		b, err := r.Peek(1)
-		if err != nil {
+	for passed := 0; ; {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		if _, err := r.Peek(1); err != nil {
 			return 0, err
 		}
-		if !unicode.IsSpace(rune(b[0])) {
-			return b[0], nil
+		here, _ := r.Peek(r.Buffered()) // what is buffered is there
+		rest := bytes.TrimLeft(here, " \t\r\n\v\f")
+		if passed += len(here) - len(rest); passed > maxSpace {
+			return 0, errSpace
 		}
-		_, _ = r.Discard(1) // just peeked
+		if len(rest) > 0 {
+			first := rest[0]
+			_, _ = r.Discard(len(here) - len(rest)) // just peeked
+			return first, nil
+		}
+		_, _ = r.Discard(len(here)) // just peeked
 	}
 }

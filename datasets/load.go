@@ -146,6 +146,10 @@ func (s Source) eachOf(ctx context.Context, i int, want func(string) bool, f fun
 		return err
 	}
 	defer sh.close() //nolint:errcheck // read only
+	return s.blame(ctx, i, sh, sh.rows(ctx, want, f))
+}
+
+func (sh *shard) rows(ctx context.Context, want func(string) bool, f func(Instance) bool) error {
 	kind, err := sh.content()
 	if err != nil {
 		return err

@@ -2,6 +2,8 @@ package datasets
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -41,4 +43,39 @@ func Near(typed string, ids []string, most int) []string {
 		near = append(near, c.id)
 	}
 	return near
+}
+
+// slip is how many letters a file's name may differ by to be meant.
+const slip = 2
+
+// NearFile is the data file that somebody may have meant who wrote the path of
+// one that is not there: in the same folder, without its ending or a few
+// letters away. It is "" where there is none.
+func NearFile(name string) string {
+	folder, typed := filepath.Split(name)
+	if typed == "" {
+		return ""
+	}
+	dir, err := os.Open(cmp.Or(folder, "."))
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()                     //nolint:errcheck // read only
+	entries, err := dir.ReadDir(maxFiles) // what there is beyond is no suggestion
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() && IsData(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	for _, near := range Near(typed, names, len(names)) {
+		if strings.HasPrefix(near, typed+".") || levenshtein.ComputeDistance(typed, near) <= slip {
+			return folder + near
+		}
+	}
+	return ""
 }

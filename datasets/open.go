@@ -74,7 +74,7 @@ func (sh *shard) wrong(ctx context.Context, err error) error {
 	case err == nil, errors.Is(err, errEnough), errors.Is(err, ErrData):
 		return err
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return fmt.Errorf("read %s: %w", sh.label, context.Cause(ctx))
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return sh.bad("%s: the file is cut off; fetch it again", clean(err))
 	}

@@ -100,7 +100,7 @@ func (sh *shard) parquetIDs(ctx context.Context, f func(row int, id string) erro
 // ids reads the ids of one group of rows.
 func (t *table) ids(ctx context.Context, g int) ([]string, error) {
 	group := t.file.RowGroups()[g]
-	if err := t.checkPages(g, t.id); err != nil {
+	if _, err := t.checkPages(ctx, g, t.id); err != nil {
 		return nil, err
 	}
 	var ids []string

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,10 +18,9 @@ import (
 const (
 	maxFooter  = 64 << 20 // bytes
 	maxColumns = 10_000   // with those within columns
+	maxLeaves  = 1000     // columns with values of their own
 	maxDepth   = 50       // of columns within columns
-	maxChunks  = 5_000_000
-	maxPage    = 1 << 30 // bytes, unpacked; writers cut pages by rows, and rows may be large
-	maxValues  = 1 << 24 // in a page
+	maxChunks  = 1_000_000
 )
 
 // errCut is for a file that is shorter than it should be.
@@ -49,6 +49,9 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	if _, err := r.ReadAt(footer, size-8-length); err != nil {
 		return fmt.Errorf("read the description: %w", err)
 	}
+	if _, err := walkThrift(bufio.NewReader(bytes.NewReader(footer)), length); err != nil {
+		return notParquet(err)
+	}
 	var meta format.FileMetaData
 	err := guard(func() error {
 		return thrift.NewDecoder(new(thrift.CompactProtocol).NewReaderFromBytes(footer)).Decode(&meta)
@@ -66,6 +69,7 @@ func checkSchema(meta *format.FileMetaData) error {
 	if meta.NumRows > maxRows {
 		return fmt.Errorf("more than %d rows", maxRows)
 	}
+	leaves := 0
 	var open []int32 // children yet to come, at each depth
 	for _, e := range meta.Schema {
 		if len(open) > maxDepth {
@@ -74,6 +78,9 @@ func checkSchema(meta *format.FileMetaData) error {
 		if e.NumChildren.Valid && e.NumChildren.V > 0 {
 			open = append(open, e.NumChildren.V)
 			continue
+		}
+		if leaves++; leaves > maxLeaves {
+			return fmt.Errorf("more than %d columns: mini reads none of so many", maxLeaves)
 		}
 		for len(open) > 0 {
 			if open[len(open)-1]--; open[len(open)-1] > 0 {
@@ -89,80 +96,4 @@ func checkSchema(meta *format.FileMetaData) error {
 		}
 	}
 	return nil
-}
-
-// checkPages walks over the pages of a column in a group, and refuses those
-// that claim more than any machine should give. It reads their headers only.
-func (t *table) checkPages(group, column int) error {
-	var chunk *format.ColumnMetaData
-	if err := guard(func() error {
-		chunk = &t.file.Metadata().RowGroups[group].Columns[column].MetaData
-		return nil
-	}); err != nil {
-		return err
-	}
-	at := chunk.DataPageOffset
-	if chunk.DictionaryPageOffset != 0 {
-		at = chunk.DictionaryPageOffset
-	}
-	if at < 0 || chunk.TotalCompressedSize < 0 || at > t.size-chunk.TotalCompressedSize {
-		return errCut
-	}
-	section := io.NewSectionReader(t.from, at, chunk.TotalCompressedSize)
-	buf := bufio.NewReaderSize(nil, 512)
-	for offset := int64(0); offset < section.Size(); {
-		if _, err := section.Seek(offset, io.SeekStart); err != nil {
-			return err
-		}
-		buf.Reset(section)
-		var header format.PageHeader
-		counted := &countingReader{r: buf}
-		err := guard(func() error {
-			return thrift.NewDecoder(new(thrift.CompactProtocol).NewReader(counted)).Decode(&header)
-		})
-		if err != nil {
-			return damaged(fmt.Errorf("page header: %w", err))
-		}
-		if err := checkPage(&header); err != nil {
-			return err
-		}
-		offset += counted.n + int64(header.CompressedPageSize)
-	}
-	return nil
-}
-
-func checkPage(h *format.PageHeader) error {
-	values := max(h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues, h.DictionaryPageHeader.V.NumValues)
-	switch {
-	case h.CompressedPageSize < 0 || h.UncompressedPageSize < 0 || values < 0:
-		return errors.New("a page of negative size")
-	case h.CompressedPageSize > maxPage || h.UncompressedPageSize > maxPage:
-		return fmt.Errorf("a page of more than %d MB", maxPage>>20)
-	case values > maxValues:
-		return fmt.Errorf("a page of more than %d values", maxValues)
-	}
-	return nil
-}
-
-// countingReader counts what is taken from a buffer. It is an io.ByteReader,
-// so that nothing is read ahead.
-type countingReader struct {
-	r *bufio.Reader
-	n int64
-}
-
-// Read implements io.Reader.
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-// ReadByte implements io.ByteReader.
-func (c *countingReader) ReadByte() (byte, error) {
-	b, err := c.r.ReadByte()
-	if err == nil {
-		c.n++
-	}
-	return b, err
 }

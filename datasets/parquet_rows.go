@@ -61,10 +61,8 @@ func (t *table) rows(ctx context.Context, g, n int, f func(i int, values parquet
 	if n == 0 {
 		return nil
 	}
-	for column := range t.root.leaves() {
-		if err := t.checkPages(g, column); err != nil {
-			return err
-		}
+	if err := t.checkRows(ctx, g); err != nil {
+		return err
 	}
 	var rows parquet.Rows
 	err := guard(func() error {

@@ -242,7 +242,12 @@ func TestParquetSaysWhatIsWrong(t *testing.T) {
 		"footer of 4 GB":      {patched(footer, 0xff, 0xff, 0xff, 0xff), "cut off"},
 		"footer is rubbish":   {patched(footer-20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), "not a parquet file, or a damaged one"},
 		"pages are rubbish":   {patched(4, bytes.Repeat([]byte{0xee}, 64)...), "after row 0"},
-		"a page of 2 GB":      {huge(t, good), "more than 1024 MB"},
+		"a page of 2 GB":      {huge(t, good), "more than 512 MB"},
+		"a list of 2^28":      {footed(t, listOf28), "claims 268435456 elements where 1 bytes are left"},
+		"a list of 2^31":      {footed(t, listOf31), "claims 2147483647 elements where 1 bytes are left"},
+		"many columns":        {wide(t, 1001), "more than 1000 columns"},
+		"brotli":              {table(t, plainRows(1), parquet.Compression(&parquet.Brotli)), "compressed with BROTLI, which mini does not read"},
+		"lz4":                 {table(t, plainRows(1), parquet.Compression(&parquet.Lz4Raw)), "compressed with LZ4_RAW, which mini does not read"},
 		"the footer is empty": {append([]byte("PAR1"), append(binary.LittleEndian.AppendUint32(nil, 0), "PAR1"...)...), "damaged one"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,6 +257,34 @@ func TestParquetSaysWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// These footers have one list, of more elements than there are bytes: what the
+// library would make room for.
+const (
+	listOf28 = "\x29\xfc\x80\x80\x80\x80\x01"
+	listOf31 = "\x29\xfc\xff\xff\xff\xff\x07"
+)
+
+func footed(t testing.TB, footer string) []byte {
+	t.Helper()
+	data := append([]byte("PAR1"), make([]byte, 16)...)
+	data = append(data, footer+"\x00"...)
+	return append(binary.LittleEndian.AppendUint32(data, uint32(len(footer)+1)), "PAR1"...)
+}
+
+// wide has n columns.
+func wide(t testing.TB, n int) []byte {
+	t.Helper()
+	group := parquet.Group{"instance_id": parquet.String(), "problem_statement": parquet.String()}
+	for i := range n - len(group) {
+		group[fmt.Sprintf("x%04d", i)] = parquet.Leaf(parquet.BooleanType)
+	}
+	var b bytes.Buffer
+	if err := parquet.NewWriter(&b, parquet.NewSchema("rows", group)).Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // huge makes the first page of a file claim two gigabytes. Its header is

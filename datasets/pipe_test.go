@@ -5,11 +5,14 @@ package datasets_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -81,8 +84,56 @@ func TestPipeWithoutEnd(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) {
+	if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) || err.Error() != "read "+path+": enough" {
 		t.Errorf("got %v, want %v", err, why)
+	}
+}
+
+// TestPipeEndsBeforeContext has the two ends of Ctrl-C in the order that makes
+// half of the rows look like all of them.
+func TestPipeEndsBeforeContext(t *testing.T) {
+	path := fifo(t)
+	why := errors.New("enough")
+	synctest.Test(t, func(t *testing.T) {
+		src, err := datasets.Local(path, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, why)
+		defer cancel()
+		var g errgroup.Group
+		g.Go(func() error { return os.WriteFile(path, []byte(line("a")), 0o600) })
+		if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) {
+			t.Errorf("got %v, want %v", err, why)
+		}
+		if err := g.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRedirect reads what a shell has opened: a file, without the name it had.
+func TestRedirect(t *testing.T) {
+	f, err := os.Open(filepath.Join(files(t, map[string]string{"no-ending": line("a") + line("b")}), "no-ending"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, name := range []string{"/dev/fd/%d", "/proc/self/fd/%d"} {
+		name = fmt.Sprintf(name, f.Fd())
+		if _, err := os.Stat(name); err != nil {
+			t.Logf("not here: %v", err)
+			continue
+		}
+		src, err := datasets.Local(name, "")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: "1:"})
+		if err != nil || set.Rows != 2 || set.Editions[0].Name != name {
+			t.Errorf("%s: %+v, %v", name, set, err)
+		}
 	}
 }
 
@@ -90,4 +141,20 @@ func TestDevicesAreNoDatasets(t *testing.T) {
 	if _, err := datasets.Local(os.DevNull, ""); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "neither a file nor a folder") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestPipeWithoutWriter is left too: to open it takes until somebody writes.
+func TestPipeWithoutWriter(t *testing.T) {
+	src, err := datasets.Local(fifo(t), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(why) }) // most likely it waits by then
+	defer timer.Stop()
+	if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) {
+		t.Errorf("got %v, want %v", err, why)
+	}
+	// That nothing was left behind is for TestMain to see.
 }

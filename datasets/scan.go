@@ -44,6 +44,9 @@ func (s Source) scan(ctx context.Context, edition bool) ([]string, Edition, erro
 			continue
 		}
 		e.SHA256 = hex.EncodeToString(sum.Sum(nil))
+		if err := s.verify(i, e.SHA256); err != nil {
+			return nil, Edition{}, err
+		}
 		if s.count() > 1 {
 			sums = fmt.Appendf(sums, "%s  %s\n", e.SHA256, s.sumName(i))
 		}
@@ -84,6 +87,10 @@ func (c *collector) file(ctx context.Context, i int, sum hash.Hash) error {
 		return err
 	}
 	defer sh.close() //nolint:errcheck // read only
+	return c.source.blame(ctx, i, sh, c.rows(ctx, i, sh, sum))
+}
+
+func (c *collector) rows(ctx context.Context, i int, sh *shard, sum hash.Hash) error {
 	kind, err := sh.content()
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -22,6 +23,12 @@ type Source struct {
 	// one for each of Files. They are for messages and for Edition.SHA256; nil
 	// means the paths themselves, and their last parts.
 	Names []string
+	// SHA256 are the checksums, in hex, that the files had when they were
+	// fetched, one for each of Files; nil or "" where nobody knows. Where a
+	// file is not what it was, Load says so, and names Mend, the command that
+	// brings it anew.
+	SHA256 []string
+	Mend   string
 
 	data  []byte // of an embedded dataset, which has no files
 	spool *spool // of a pipe, which gives its bytes only once
@@ -30,6 +37,9 @@ type Source struct {
 // Embedded is a dataset within the program, of JSON lines or a JSON list.
 func Embedded(name string, data []byte) Source { return Source{Name: name, data: data} }
 
+// Stdin is the name for Local of what comes from standard input.
+const Stdin = "-"
+
 // maxFiles bounds the files of a folder that are looked at: a mistyped "/" is
 // to end with a message, and not with the last file of the machine.
 const maxFiles = 20_000
@@ -37,15 +47,23 @@ const maxFiles = 20_000
 // Local is the dataset in a file, or in a folder of shards, which is searched
 // with the folders in it. Endings are .parquet, .jsonl (a row a line) and .json
 // (a list of rows), also with .gz; a pipe may hold any of them. Hidden files
-// are ignored, and so is what has another ending.
+// are ignored, and so is what has another ending. Stdin is what comes from
+// there, a pipe or a file without any ending.
 //
 // Where the file names tell splits apart (see Splits), split says which one is
 // meant; empty means "test", or the only one. The rows are not read yet, but
 // for what can be known now an error is returned that wraps ErrData.
 func Local(name, split string) (Source, error) {
-	info, err := os.Stat(name)
+	at := name
+	if name == Stdin {
+		at = "/dev/stdin"
+	}
+	info, err := os.Stat(at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if near := NearFile(name); near != "" {
+			return Source{}, &badData{printable(name) + ": no such file; did you mean " + printable(near) + "?"}
+		}
 		return Source{}, &badData{printable(name) + ": no such file or folder"}
 	case errors.Is(err, fs.ErrPermission):
 		return Source{}, &badData{printable(name) + ": this user may not read it; chmod +r, or ask its owner"}
@@ -54,11 +72,16 @@ func Local(name, split string) (Source, error) {
 	case info.IsDir():
 		return folder(name, split)
 	case info.Mode()&fs.ModeNamedPipe != 0:
-		return Source{Name: name, Split: split, Files: []string{name}, spool: &spool{path: name}}, nil
+		return Source{Name: name, Split: split, Files: []string{at}, spool: &spool{path: at}}, nil
+	case !info.Mode().IsRegular() && name == Stdin:
+		return Source{}, &badData{"nothing that could be rows comes from stdin; write --subset - < rows.jsonl, or pipe them in"}
 	case !info.Mode().IsRegular():
 		return Source{}, &badData{printable(name) + ": neither a file nor a folder nor a pipe"}
 	case info.Size() == 0:
 		return Source{}, &badData{printable(name) + ": the file is empty"}
+	}
+	if descriptor.MatchString(at) { // a redirect: whatever the file's name is, it is not known here
+		return Source{Name: name, Split: split, Files: []string{at}}, nil
 	}
 	if _, ok := stem(name); !ok {
 		return Source{}, &badData{printable(name) + ": not a dataset; .parquet, .jsonl and .json files are read, also with .gz"}
@@ -69,6 +92,9 @@ func Local(name, split string) (Source, error) {
 	}
 	return Source{Name: name, Split: its, Files: []string{name}}, nil
 }
+
+// descriptor matches what Unix calls files that are open already.
+var descriptor = regexp.MustCompile(`^/(dev/stdin|dev/fd/[0-9]+|proc/[^/]+/fd/[0-9]+)$`)
 
 func folder(root, split string) (Source, error) {
 	names, err := dataFiles(root)
@@ -108,7 +134,7 @@ func dataFiles(root string) ([]string, error) {
 			return nil
 		case d.IsDir() && hidden(d.Name()):
 			return filepath.SkipDir
-		case d.IsDir() || !isData(d.Name()):
+		case d.IsDir() || !IsData(d.Name()):
 			return nil
 		}
 		if info, err := os.Stat(at); err != nil || !info.Mode().IsRegular() {

@@ -68,6 +68,9 @@ func TestLocalRefuses(t *testing.T) {
 		want        string
 	}{
 		"nothing there":         {nil, "rows.jsonl", "", "rows.jsonl: no such file or folder"},
+		"a slip":                {map[string]string{"lite.jsonl": line("a"), "other.jsonl": line("a")}, "lite.jsom", "", "lite.jsom: no such file; did you mean "},
+		"no ending":             {map[string]string{"elite.jsonl": line("a"), "lite.json.gz": line("a")}, "lite", "", "/lite.json.gz?"},
+		"nothing like it":       {map[string]string{"rows.jsonl": line("a"), "nop.txt": "x"}, "nope.jsonl", "", "nope.jsonl: no such file or folder"},
 		"a file of no kind":     {map[string]string{"rows.csv": "a,b"}, "rows.csv", "", "not a dataset; .parquet, .jsonl and .json"},
 		"an empty file":         {map[string]string{"rows.jsonl": ""}, "rows.jsonl", "", "rows.jsonl: the file is empty"},
 		"an empty folder":       {nil, ".", "", "no data files"},

@@ -11,10 +11,10 @@ import (
 	"unicode"
 )
 
-// Splits sorts the data files among names, which are slash-separated and
-// relative, into splits, each with its files in the order of their rows. Other
-// files and hidden ones are left out. Files whose names say no split are under
-// "": one such file is a whole dataset.
+// Splits sorts the data files among names (see IsData), which are
+// slash-separated and relative, into splits, each with its files in the order
+// of their rows, and without doubles (see OneForm). Files whose names say no
+// split are under "": one such file is a whole dataset.
 //
 // The conventions are those of the Hugging Face hub ("File names and splits"
 // in its documentation of datasets, and its branch refs/convert/parquet):
@@ -28,13 +28,18 @@ import (
 func Splits(names []string) map[string][]string {
 	splits := map[string][]string{}
 	for _, name := range names {
-		if isData(name) {
+		if IsData(name) {
 			split := splitOf(name)
 			splits[split] = append(splits[split], name)
 		}
 	}
-	for _, files := range splits {
-		slices.SortFunc(files, natural)
+	for split, files := range splits {
+		if split == "" { // of these no two need to mean the same rows
+			splits[split] = distinct(files)
+		} else {
+			splits[split] = OneForm(files)
+		}
+		slices.SortFunc(splits[split], natural)
 	}
 	return splits
 }
@@ -86,35 +91,6 @@ func listed(names []string) string {
 		shown = append(shown, fmt.Sprintf("%d more", len(names)-most))
 	}
 	return strings.Join(shown, ", ")
-}
-
-// notData are files that tools leave beside data, with the ending of data.
-var notData = []string{"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"}
-
-// isData tells data files by their endings.
-func isData(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if hidden(part) {
-			return false
-		}
-	}
-	_, ok := stem(name)
-	return ok && !slices.Contains(notData, path.Base(name))
-}
-
-// hidden is what Unix hides, and what the hub does not take for data.
-func hidden(part string) bool { return strings.HasPrefix(part, ".") || strings.HasPrefix(part, "_") }
-
-// stem is the last part of a name without its ending; ok says that the ending
-// is one of a data file.
-func stem(name string) (base string, ok bool) {
-	base = strings.TrimSuffix(path.Base(name), ".gz")
-	for _, ending := range []string{".parquet", ".jsonl", ".json"} {
-		if cut, found := strings.CutSuffix(base, ending); found {
-			return cut, true
-		}
-	}
-	return base, false
 }
 
 var (

@@ -31,7 +31,12 @@ func TestSplits(t *testing.T) {
 		"a word within a word":     {[]string{"latest.jsonl", "contest.parquet"}, splits{"": {"contest.parquet", "latest.jsonl"}}},
 		"no word":                  {[]string{"verified.jsonl.gz"}, splits{"": {"verified.jsonl.gz"}}},
 		"numbers only":             {[]string{"data/2.parquet", "data/10.parquet", "0000.parquet"}, splits{"": {"0000.parquet", "data/2.parquet", "data/10.parquet"}}},
-		"not data":                 {[]string{"x.csv", "dataset_infos.json", ".cache/test.jsonl", "_meta/test.jsonl", "test.jsonl.zst", "test.parquet.lock"}, splits{}},
+		"several forms":            {[]string{"test.json.gz", "test.jsonl", "data/test-0.parquet", "dev.json", "dev.jsonl.gz"}, splits{"test": {"data/test-0.parquet"}, "dev": {"dev.jsonl.gz"}}},
+		"a form beside shards":     {[]string{"data/test-00000-of-00001.parquet", "test.jsonl"}, splits{"test": {"data/test-00000-of-00001.parquet"}}},
+		"shards twice":             {[]string{"test-00000-of-00002.parquet", "test-00001-of-00002.parquet", "test-00000-of-00002.jsonl", "test-00001-of-00002.jsonl.gz"}, splits{"test": {"test-00000-of-00002.parquet", "test-00001-of-00002.parquet"}}},
+		"shards of two forms":      {[]string{"test-00000-of-00002.parquet", "test-00001-of-00002.jsonl"}, splits{"test": {"test-00000-of-00002.parquet", "test-00001-of-00002.jsonl"}}},
+		"no word, two forms":       {[]string{"a.jsonl.gz", "a.json", "a.jsonl", "b.json"}, splits{"": {"a.jsonl.gz", "b.json"}}},
+		"not data":                 {[]string{"x.csv", "config.json", "a/state.json", "dataset_dict.json", "dataset_info.json", "dataset_infos.json", ".cache/test.jsonl", "_meta/test.jsonl", "test.jsonl.zst", "test.parquet.lock"}, splits{}},
 		"nothing":                  {nil, splits{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -53,8 +54,9 @@ type PullState struct {
 	// Bytes have been downloaded of Total, which grows as layers are found.
 	Bytes int64 `json:"bytes"`
 	Total int64 `json:"total"`
-	// Done says that the pull has ended, well or not.
-	Done bool `json:"done,omitempty"`
+	// Done says that the pull has ended, and Failed that it has not ended well.
+	Done   bool `json:"done,omitempty"`
+	Failed bool `json:"failed,omitempty"`
 }
 
 // Event is one thing that happened; it is a line of events.jsonl. Fields that
@@ -86,6 +88,16 @@ type Event struct {
 	// Pull is what a pull event is about.
 	Pull  *PullState `json:"pull,omitempty"`
 	Phase Phase      `json:"-"`
+	// Took is what an attempt took that finished, beside its cost and time; its
+	// fields stand among the event's own. It is nil for other events.
+	*Took
+}
+
+// Took is what an attempt took, and what it left.
+type Took struct {
+	Steps      int         `json:"steps"` // model calls
+	Usage      model.Usage `json:"usage"`
+	PatchBytes int         `json:"patch_bytes"`
 }
 
 // Transient says that an event is for those who watch only.
@@ -124,6 +136,8 @@ func (l *Log) Emit(e Event) {
 	if e.Outcome != nil {
 		e.Class, e.ExitStatus = e.Outcome.Class, e.Outcome.ExitStatus
 		e.Cost, e.Step, e.Text = float64(e.Outcome.Cost), e.Outcome.Steps, e.Outcome.Error
+		e.Elapsed = e.Outcome.End.Sub(e.Outcome.Start).Seconds()
+		e.Took = &Took{Steps: e.Outcome.Steps, Usage: e.Outcome.Usage, PatchBytes: len(e.Outcome.Submission)}
 	}
 	if !e.Transient() {
 		l.folder.writeEvent(e)

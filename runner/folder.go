@@ -59,7 +59,7 @@ const (
 // a *LockedError when another mini has it. A folder that is not empty must be
 // a run's.
 func Open(dir string) (*Folder, error) {
-	if err := mayBeRun(dir); err != nil {
+	if err := Fit(dir); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for sharing
@@ -85,8 +85,9 @@ func Open(dir string) (*Folder, error) {
 	return &Folder{dir: dir, lock: lock, events: events, images: map[string]string{}}, nil
 }
 
-// mayBeRun keeps mini from filling a folder that is something else.
-func mayBeRun(dir string) error {
+// Fit says whether a folder may become a run, or is one: it is not there, it is
+// empty, or it is a run's. Else the error wraps ErrNotRun.
+func Fit(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):

@@ -33,11 +33,26 @@ type Manifest struct {
 
 // Worked is one session.
 type Worked struct {
-	MiniVersion string     `json:"mini_version"`
-	ConfigHash  string     `json:"config_sha256"`
-	Started     time.Time  `json:"started"`
-	Ended       *time.Time `json:"ended"` // null while it works, or when it was killed
-	Summary     *Summary   `json:"summary,omitempty"`
+	MiniVersion string `json:"mini_version"`
+	ConfigHash  string `json:"config_sha256"`
+	// Selected is how many instances it was asked for; 0 in files that are
+	// older than this field.
+	Selected int        `json:"selected,omitempty"`
+	Started  time.Time  `json:"started"`
+	Ended    *time.Time `json:"ended"` // null while it works, or when it was killed
+	Summary  *Summary   `json:"summary,omitempty"`
+}
+
+// Selected is the most instances that a session in the folder was asked for.
+func (m Manifest) Selected() int {
+	most := m.Dataset.Selected
+	for _, s := range m.Sessions {
+		most = max(most, s.Selected)
+		if s.Summary != nil {
+			most = max(most, s.Summary.Instances)
+		}
+	}
+	return most
 }
 
 // Dataset says which rows were taken from where.
@@ -65,7 +80,9 @@ func (f *Folder) Begin(m Manifest, config []byte) (changed bool, err error) {
 	sum := sha256.Sum256(config)
 	m.Format = trajectories.Format
 	m.ConfigHash = hex.EncodeToString(sum[:])
-	m.Sessions = append(old.Sessions, Worked{MiniVersion: m.MiniVersion, ConfigHash: m.ConfigHash, Started: time.Now()})
+	m.Sessions = append(old.Sessions, Worked{
+		MiniVersion: m.MiniVersion, ConfigHash: m.ConfigHash, Selected: m.Dataset.Selected, Started: time.Now(),
+	})
 	m.Images = old.Images
 	if err := renameio.WriteFile(filepath.Join(f.dir, configFile), config, 0o644); err != nil {
 		return false, fmt.Errorf("write %s: %w", configFile, err)
@@ -102,7 +119,7 @@ func (f *Folder) manifest() (Manifest, error) {
 		err = json.Unmarshal(data, &m)
 	}
 	if err != nil {
-		return m, fmt.Errorf("read %s: %w", filepath.Join(f.dir, runFile), err)
+		return m, fmt.Errorf("read %s: %w; move it away to go on without it, or give another folder with -o", filepath.Join(f.dir, runFile), err)
 	}
 	return m, nil
 }

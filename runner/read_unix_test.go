@@ -3,6 +3,7 @@
 package runner_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/runner"
 )
 
 // A folder from a stranger may hold anything under the names of a run.
@@ -39,5 +42,55 @@ func TestReadHostileRun(t *testing.T) {
 	}
 	if text := fmt.Sprint(run.Unread); !strings.Contains(text, "attempt 1 of pipe: its journal is not a plain file") {
 		t.Errorf("unread: %s", text)
+	}
+}
+
+// What stands where the lock should be is not waited for, nor read to an end
+// that it may not have.
+func TestReadHostileLock(t *testing.T) {
+	tests := []struct {
+		name string
+		make func(lock string) error
+	}{
+		{"pipe", func(lock string) error { return syscall.Mkfifo(lock, 0o600) }},
+		{"endless", func(lock string) error { return os.Symlink("/dev/zero", lock) }},
+		{"link to a lock", func(lock string) error {
+			return errors.Join(os.WriteFile(lock+"2", fmt.Append(nil, os.Getpid()), 0o600), os.Symlink(lock+"2", lock))
+		}},
+		{"long", func(lock string) error {
+			return os.WriteFile(lock, fmt.Appendf(nil, "%d%s", os.Getpid(), strings.Repeat(" ", 100)), 0o600)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, b := ran(t)
+			if _, err := b.Folder.Begin(runner.Manifest{}, nil); err != nil {
+				t.Fatal(err)
+			}
+			lock := filepath.Join(dir, ".lock")
+			if err := os.Remove(lock); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.make(lock); err != nil {
+				t.Skip(err)
+			}
+			if run := readRun(t, dir); run.Worker != 0 {
+				t.Errorf("worker %d", run.Worker)
+			}
+		})
+	}
+}
+
+// A pipe in the place of the folder of attempts is not waited for.
+func TestReadHostileAttempts(t *testing.T) {
+	dir, _ := ran(t)
+	if err := os.MkdirAll(filepath.Join(dir, "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "x", "attempts"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	if run := readRun(t, dir); !strings.Contains(fmt.Sprint(run.Unread), "read attempts") {
+		t.Errorf("unread: %q", run.Unread)
 	}
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -49,11 +50,7 @@ func tally(journal string) Tally {
 // worker is the living process that the lock file names. The lock itself is
 // not tried: for that moment a mini that starts would find the folder taken.
 func worker(dir string) int {
-	data, err := os.ReadFile(filepath.Join(dir, lockFile)) //nolint:gosec // the folder is the user's choice
-	if err != nil || len(data) > 32 {
-		return 0
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	pid, err := strconv.Atoi(lockedBy(dir))
 	if err != nil || pid <= 0 {
 		return 0
 	}
@@ -66,6 +63,28 @@ func worker(dir string) int {
 		return 0
 	}
 	return pid
+}
+
+// maxLock bounds the lock file, which holds the number of a process, in bytes.
+const maxLock = 32
+
+// lockedBy is what the lock file says, "" where it is anything but a small
+// file: the folder may come from a stranger, and a pipe would be waited for.
+func lockedBy(dir string) string {
+	path := filepath.Join(dir, lockFile)
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > maxLock {
+		return ""
+	}
+	f, err := os.Open(path) //nolint:gosec // the folder is the user's choice
+	if err != nil {
+		return ""
+	}
+	defer f.Close() //nolint:errcheck // read only
+	data, err := io.ReadAll(io.LimitReader(f, maxLock))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
 }
 
 // Wall is how long minis have worked in the folder, all sessions added up. A

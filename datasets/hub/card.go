@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,15 +16,17 @@ import (
 // (configs in the YAML at its head), else by their names. What a card says and
 // mini cannot follow, or leads to no file, is as if it were not there. The
 // form is "Manual Configuration" in the hub's documentation.
-func splitsOf(names []string, card []byte) map[string][]string {
+// The error is that of the context.
+func splitsOf(ctx context.Context, names []string, card []byte) (map[string][]string, error) {
 	config, ok := defaultConfig(card)
 	if !ok {
-		return datasets.Splits(names)
+		return datasets.Splits(names), nil
 	}
-	if splits := config.splits(names); len(splits) > 0 {
-		return splits
+	splits, err := config.splits(ctx, names)
+	if err == nil && len(splits) == 0 {
+		splits = datasets.Splits(names)
 	}
-	return datasets.Splits(names)
+	return splits, err
 }
 
 // config is one of a card's configurations, which others call subsets.
@@ -70,31 +73,39 @@ func frontMatter(card []byte) []byte {
 
 // splits finds the files of each split, in the order in which the card, and
 // for a pattern the name, puts them.
-func (c config) splits(names []string) map[string][]string {
+func (c config) splits(ctx context.Context, names []string) (map[string][]string, error) {
 	prefix := ""
 	if dir := strings.Trim(strings.TrimPrefix(c.Dir, "./"), "/"); dir != "" && dir != "." {
 		prefix = dir + "/"
 	}
+	if c.Files.IsZero() && prefix != "" {
+		under := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+		return datasets.Splits(under), nil
+	}
+	m := newMatcher(names)
 	found := map[string][]string{}
 	for split, patterns := range c.patterns() {
+		if !splitName.MatchString(split) {
+			continue
+		}
+		taken := map[string]bool{}
 		for _, pattern := range patterns {
-			for _, name := range match(prefix+strings.TrimPrefix(pattern, "./"), names) {
-				if splitName.MatchString(split) && !slices.Contains(found[split], name) {
+			matched, err := m.match(ctx, prefix+strings.TrimPrefix(pattern, "./"))
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range matched {
+				if !taken[name] {
+					taken[name] = true
 					found[split] = append(found[split], name)
 				}
 			}
 		}
 	}
-	if c.Files.IsZero() && prefix != "" {
-		var under []string
-		for _, name := range names {
-			if strings.HasPrefix(name, prefix) {
-				under = append(under, name)
-			}
-		}
-		return datasets.Splits(under)
+	for split, files := range found {
+		found[split] = datasets.OneForm(files)
 	}
-	return found
+	return found, nil
 }
 
 // patterns reads the forms of data_files: a pattern or a list of them, which
@@ -137,29 +148,51 @@ func (o *oneOrMore) UnmarshalYAML(n *yaml.Node) error {
 	return err
 }
 
-const maxPattern = 500 // bytes
+// Bounds on what a card may have looked for: each pattern is held against the
+// name of every file.
+const (
+	maxPattern  = 500 // bytes
+	maxPatterns = 200 // names of files do not count
+)
+
+// matcher finds files by patterns.
+type matcher struct {
+	names []string // sorted
+	left  int      // patterns that may still come
+}
+
+func newMatcher(names []string) *matcher {
+	return &matcher{names: slices.Sorted(slices.Values(names)), left: maxPatterns}
+}
 
 // match returns the names that a pattern covers, in their order by name: *
-// within a folder, ** across folders, ? one character, [a-z] one of these.
-func match(pattern string, names []string) []string {
-	if slices.Contains(names, pattern) {
-		return []string{pattern} // a name may have a bracket in it
+// within a folder, ** across folders, ? one character, [a-z] one of these. The
+// error is that of the context.
+func (m *matcher) match(ctx context.Context, pattern string) ([]string, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	if len(pattern) > maxPattern {
-		return nil
+	if _, is := slices.BinarySearch(m.names, pattern); is {
+		return []string{pattern}, nil // a name may have a bracket in it
 	}
+	if m.left == 0 || len(pattern) > maxPattern || !strings.ContainsAny(pattern, "*?[") {
+		return nil, nil
+	}
+	m.left--
 	re, err := regexp.Compile("^" + translate(pattern) + "$")
 	if err != nil {
-		return nil
+		return nil, nil //nolint:nilerr // what mini cannot follow is as if it were not there
 	}
 	var found []string
-	for _, name := range names {
+	for i, name := range m.names {
+		if i%1000 == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if re.MatchString(name) {
 			found = append(found, name)
 		}
 	}
-	slices.Sort(found)
-	return found
+	return found, nil
 }
 
 // translate writes a pattern as a regular expression.

@@ -1,8 +1,13 @@
 package hub_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -51,8 +56,9 @@ func TestCard(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, hub.SplitsOf(names, []byte(tt.card))); diff != "" {
-				t.Errorf("splits (-want +got):\n%s", diff)
+			got, err := hub.SplitsOf(t.Context(), names, []byte(tt.card))
+			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+				t.Errorf("%v; splits (-want +got):\n%s", err, diff)
 			}
 		})
 	}
@@ -79,8 +85,52 @@ func TestMatch(t *testing.T) {
 		"(.*)":             "",
 		"https://h/a.json": "",
 	} {
-		if got := strings.Join(hub.Match(pattern, names), " "); got != want {
-			t.Errorf("%s: %q, want %q", pattern, got, want)
+		found, err := hub.Match(t.Context(), pattern, names)
+		if got := strings.Join(found, " "); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", pattern, got, err, want)
+		}
+	}
+}
+
+// TestCardOfManyFiles would take minutes if every file were compared with
+// every other.
+func TestCardOfManyFiles(t *testing.T) {
+	names := make([]string, 200_000)
+	for i := range names {
+		names[i] = fmt.Sprintf("d/x/%s%06d.jsonl", strings.Repeat("y", 40), i)
+	}
+	card := []byte("---\nconfigs:\n- data_files:\n  - {split: test, path: 'd/**'}\n---\n")
+	start := time.Now()
+	got, err := hub.SplitsOf(t.Context(), names, card)
+	if err != nil || !slices.Equal(got["test"], names) {
+		t.Errorf("%d files, %v", len(got["test"]), err)
+	}
+	if took := time.Since(start); took > 30*time.Second { // a hundred times what it takes
+		t.Errorf("it took %s", took)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	if _, err := hub.SplitsOf(ctx, names, card); !errors.Is(err, why) {
+		t.Errorf("got %v, want %v", err, why)
+	}
+}
+
+// TestCardOfManyPatterns: names of files are no patterns, and may be many.
+func TestCardOfManyPatterns(t *testing.T) {
+	var names, patterns []string
+	for i := range 2 * hub.MaxPatterns {
+		names = append(names, fmt.Sprintf("%04d.jsonl", i))
+		patterns = append(patterns, fmt.Sprintf("[%d]%03d.jsonl", i/1000, i%1000))
+	}
+	for _, tt := range []struct {
+		paths []string
+		want  int
+	}{{names, len(names)}, {patterns, hub.MaxPatterns}} {
+		card := "---\nconfigs:\n- data_files:\n    test: ['" + strings.Join(tt.paths, "', '") + "']\n---\n"
+		got, err := hub.SplitsOf(t.Context(), names, []byte(card))
+		if err != nil || len(got["test"]) != tt.want {
+			t.Errorf("%s and so on: %d files, %v; want %d", tt.paths[0], len(got["test"]), err, tt.want)
 		}
 	}
 }
@@ -92,7 +142,11 @@ func FuzzCard(f *testing.F) {
 	f.Add("---\na: &a [*a, *a]\nconfigs: [{data_files: *a}]\n---")
 	names := []string{"data/test-0.parquet", "b.json"}
 	f.Fuzz(func(t *testing.T, card string) {
-		for split, files := range hub.SplitsOf(names, []byte(card)) {
+		splits, err := hub.SplitsOf(t.Context(), names, []byte(card))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for split, files := range splits {
 			for i, file := range files {
 				if file != names[0] && file != names[1] || i > 0 && file == files[0] {
 					t.Errorf("split %q has %q", split, files)

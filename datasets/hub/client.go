@@ -45,13 +45,18 @@ func newClient(given *http.Client, hub *url.URL, token string) *http.Client {
 
 func checkRedirect(next *http.Request, before []*http.Request) error {
 	if len(before) >= 10 {
-		return errors.New("redirected ten times")
+		return misled("redirected ten times")
 	}
 	if before[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
-		return errors.New("redirected from https to " + shown(next.URL.Scheme))
+		return misled("redirected from https to " + shown(next.URL.Scheme))
 	}
 	return nil
 }
+
+// misled is a redirect that is not followed, whose fault is the sender's.
+type misled string
+
+func (m misled) Error() string { return string(m) }
 
 // bearer adds the token to requests that go to the hub. net/http would keep an
 // Authorization header across ports and to subdomains; here none is set before
@@ -117,7 +122,7 @@ func (h *Hub) get(ctx context.Context, q request) (*http.Response, error) {
 	}
 	h.reached.Store(true)
 	if resp.StatusCode/100 == 2 || slices.Contains(q.accept, resp.StatusCode) {
-		resp.Body = &watched{ReadCloser: resp.Body, h: h, outer: ctx, inner: inner, timer: timer, stop: stop}
+		resp.Body = &watched{ReadCloser: resp.Body, h: h, host: resp.Request.URL.Host, outer: ctx, inner: inner, timer: timer, stop: stop}
 		return resp, nil
 	}
 	defer stop()
@@ -132,6 +137,7 @@ func (h *Hub) get(ctx context.Context, q request) (*http.Response, error) {
 type watched struct {
 	io.ReadCloser
 	h            *Hub
+	host         string          // who sends it
 	outer, inner context.Context //nolint:containedctx // those of the one request this is the body of
 	timer        *time.Timer
 	stop         func()
@@ -146,7 +152,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = w.h.broken(w.outer, w.inner, err)
 		if f, ok := errors.AsType[*fault](err); ok {
-			f.err.Text = fmt.Sprintf("the connection to %s broke off: %s", shown(w.h.host), shown(cause(f.err.err)))
+			f.err.Text = fmt.Sprintf("the connection to %s broke off: %s", shown(w.host), shown(cause(f.err.err)))
 			f.err.Hint = "check the network, and run it again, which goes on where it stopped"
 		}
 	}
@@ -167,22 +173,43 @@ func (h *Hub) broken(outer, inner context.Context, err error) error {
 	if errors.Is(context.Cause(inner), errStalled) {
 		err = fmt.Errorf("%w for %s", errStalled, h.stall)
 	}
+	who := "the hub at " + shown(h.host)
 	if u, ok := errors.AsType[*url.Error](err); ok {
+		if _, ok := errors.AsType[misled](u); ok {
+			u.URL = "" // it was not asked
+		}
+		if host := h.store(u.URL); host != "" {
+			who = "the hub's file store at " + host
+		}
 		err = u.Err // the URL may be signed
 	}
 	if cert, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		e := h.unreachable(cert.Err)
+		e := unreachable(who, cert.Err)
 		e.Hint = "a proxy that reads along? Put its certificate into the file of SSL_CERT_FILE; and check HF_ENDPOINT"
 		return e
 	}
 	op, _ := errors.AsType[*net.OpError](err)
-	return &fault{err: h.unreachable(err), dial: op != nil && op.Op == "dial"}
+	return &fault{err: unreachable(who, err), dial: op != nil && op.Op == "dial"}
+}
+
+// store is the host of an address to which the hub has redirected, "" for the
+// hub itself. Nothing else of the address may be shown.
+func (h *Hub) store(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || origin(u) == h.origin {
+		return ""
+	}
+	return shown(u.Host)
 }
 
 func (h *Hub) unreachable(err error) *Error {
+	return unreachable("the hub at "+shown(h.host), err)
+}
+
+func unreachable(who string, err error) *Error {
 	return &Error{
 		kind: ErrUnreachable, err: err,
-		Text: fmt.Sprintf("the hub at %s cannot be reached: %s", shown(h.host), shown(cause(err))),
+		Text: fmt.Sprintf("%s cannot be reached: %s", who, shown(cause(err))),
 		Hint: "check the network, proxies and HF_ENDPOINT; a file of rows works without: --subset FILE",
 	}
 }

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // what Git names its blobs by
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -18,33 +17,21 @@ import (
 func (h *Hub) blob(ctx context.Context, ref Ref, commit string, e entry, m *meter) (File, error) {
 	f := File{Name: e.name, Size: e.size, SHA256: e.sha256, Blob: e.blob(), Path: h.folder(ref.Repo, blobsDir, e.blob())}
 	m.begin(e.name)
-	if !has(f.Path, f.Size) {
+	sum, whole, err := h.whole(ctx, f)
+	switch {
+	case err != nil:
+		return File{}, err
+	case whole:
+		f.SHA256 = sum
+	default:
 		d := &download{h: h, ref: ref, entry: e, url: h.fileURL(ref, commit, e.name), path: f.Path, meter: m}
 		if err := d.run(ctx); err != nil {
 			return File{}, err
 		}
 		f.SHA256 = hex.EncodeToString(d.sum.Sum(nil))
 	}
-	if f.SHA256 == "" {
-		sum, err := hashFile(f.Path)
-		if err != nil {
-			return File{}, h.diskError(err, 0)
-		}
-		f.SHA256 = sum
-	}
 	m.end(f.Size)
 	return f, nil
-}
-
-func hashFile(path string) (string, error) {
-	f, err := os.Open(path) //nolint:gosec // a name in the cache
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() //nolint:errcheck // read only
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // download is a file on its way. The part that is there, and its checksum so
@@ -98,8 +85,7 @@ func (d *download) resume() error {
 }
 
 func (d *download) reset() {
-	d.at, d.sum, d.git = 0, sha256.New(), sha1.New()       //nolint:gosec // as above
-	_, _ = fmt.Fprintf(d.git, "blob %d\x00", d.entry.size) // a hash takes everything
+	d.at, d.sum, d.git = 0, sha256.New(), gitHash(d.entry.size)
 }
 
 // restart drops what is there.

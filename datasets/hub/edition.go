@@ -42,14 +42,21 @@ type File struct {
 }
 
 // Source is the edition as a source of rows; name is what the user called it,
-// "" for the repository's own name.
+// "" for its own.
 func (e Edition) Source(name string) datasets.Source {
-	s := datasets.Source{Name: cmp.Or(name, e.Repo), Revision: e.Commit, Split: e.Split}
+	s := datasets.Source{Name: cmp.Or(name, e.Name()), Revision: e.Commit, Split: e.Split}
 	for _, f := range e.Files {
-		s.Files, s.Names = append(s.Files, f.Path), append(s.Names, f.Name)
+		s.Files, s.Names, s.SHA256 = append(s.Files, f.Path), append(s.Names, f.Name), append(s.SHA256, f.SHA256)
+	}
+	s.Mend = "mini datasets fetch " + s.Name
+	if ref, err := ParseRef(s.Name, ""); e.Split != "" && (err != nil || !e.serves(ref.orMain(), e.Endpoint)) {
+		s.Mend += " --split " + e.Split
 	}
 	return s
 }
+
+// Name is how a user would write the edition, without the split.
+func (e Edition) Name() string { return Ref{Repo: e.Repo, Revision: e.Revision}.String() }
 
 // serves says whether the edition is what a reference asks for.
 func (e Edition) serves(ref Ref, endpoint string) bool {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,6 +82,17 @@ var mistakes = []struct {
 	{"a name for terminals", hub.Ref{Repo: "org/evil"}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) {
 		s.Add("org/evil", hubtest.Commit(1), map[string][]byte{"a\x1b[2J/test.parquet": []byte("x")})
 	}, hub.ErrAnswer},
+	{"no file store", hub.Ref{Repo: repo}, "", func(t *testing.T, s *hubtest.Server, c *hub.Config) {
+		t.Helper()
+		through := &http.Transport{}
+		t.Cleanup(through.CloseIdleConnections)
+		c.Client = &http.Client{Transport: answers(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host == strings.TrimPrefix(s.CDN, "http://") {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+			}
+			return through.RoundTrip(r)
+		})}
+	}, hub.ErrUnreachable},
 	{"no folder for the cache", hub.Ref{Repo: repo}, "", func(t *testing.T, _ *hubtest.Server, c *hub.Config) {
 		t.Helper()
 		must(t, os.WriteFile(filepath.Join(c.Dir, "file"), nil, 0o600))
@@ -108,7 +120,7 @@ func TestMistakes(t *testing.T) {
 			if strings.Contains(text, secret) || strings.Contains(text, "secret-signature") || strings.Count(text, "\n") != 1 || strings.ContainsAny(text, "\x1b\u202e\u2028") {
 				t.Errorf("unfit to be shown: %q", text)
 			}
-			for _, known := range [][2]string{{s.URL, "http://hub"}, {strings.TrimPrefix(s.URL, "http://"), "hub"}, {s.CDN, "http://cdn"}, {strings.TrimPrefix(c.Endpoint, "https://"), "hub"}, {dir, "DIR"}} {
+			for _, known := range [][2]string{{s.URL, "http://hub"}, {strings.TrimPrefix(s.URL, "http://"), "hub"}, {s.CDN, "http://cdn"}, {strings.TrimPrefix(s.CDN, "http://"), "cdn"}, {strings.TrimPrefix(c.Endpoint, "https://"), "hub"}, {dir, "DIR"}} {
 				text = strings.ReplaceAll(text, known[0], known[1])
 			}
 			fmt.Fprintf(&all, "%s:\n  %s\n\n", tt.name, text)

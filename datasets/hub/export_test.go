@@ -1,6 +1,9 @@
 package hub
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Hasten makes the pauses between tries short.
 func (h *Hub) Hasten() { h.pause = time.Millisecond }
@@ -10,7 +13,14 @@ func (h *Hub) Stall(d time.Duration) { h.stall = d }
 
 var (
 	SplitsOf = splitsOf
-	Match    = match
 	PauseOf  = pauseOf
 	MaxTries = maxTries
 )
+
+// MaxPatterns is how many patterns of a card are looked for.
+const MaxPatterns = maxPatterns
+
+// Match looks for one pattern.
+func Match(ctx context.Context, pattern string, names []string) ([]string, error) {
+	return newMatcher(names).match(ctx, pattern)
+}

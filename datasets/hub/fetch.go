@@ -19,12 +19,12 @@ import (
 // process brought there in the meantime will do.
 func (h *Hub) fetch(ctx context.Context, ref Ref, cached bool) (Edition, error) {
 	if h.offline {
-		if e, ok := h.find(ref); ok {
-			return e, nil
-		}
-		return Edition{}, h.notCached(ref)
+		return h.fetchOffline(ctx, ref, cached)
 	}
 	e, err := h.fetchLocked(ctx, ref, cached)
+	if errors.Is(err, ErrUnreachable) {
+		err = h.hinted(err, ref)
+	}
 	if _, ours := errors.AsType[*Error](err); err != nil && !ours {
 		err = fmt.Errorf("fetch %s: %w", ref, err)
 	}
@@ -46,6 +46,11 @@ func (h *Hub) fetchLocked(ctx context.Context, ref Ref, cached bool) (Edition, e
 		return Edition{}, err
 	}
 	e, ok := h.find(Ref{Repo: ref.Repo, Revision: commit, Split: ref.Split})
+	if ok {
+		if ok, err = h.verify(ctx, &e); err != nil {
+			return Edition{}, err
+		}
+	}
 	if !ok {
 		if e, err = h.download(ctx, ref, commit); err != nil {
 			return Edition{}, err
@@ -53,6 +58,45 @@ func (h *Hub) fetchLocked(ctx context.Context, ref Ref, cached bool) (Edition, e
 	}
 	e.Revision, e.Fetched = ref.Revision, time.Now().UTC()
 	return e, h.record(e)
+}
+
+func (h *Hub) fetchOffline(ctx context.Context, ref Ref, cached bool) (Edition, error) {
+	e, ok := h.find(ref)
+	if !ok {
+		return Edition{}, h.hinted(h.notCached(ref), ref)
+	}
+	if cached {
+		return e, nil
+	}
+	whole, err := h.verify(ctx, &e)
+	if err == nil && !whole {
+		err = &Error{
+			kind: ErrOffline, Text: ref.String() + " is damaged in the cache, and the network is not to be used",
+			Hint: "unset HF_HUB_OFFLINE to fetch it anew",
+		}
+	}
+	return e, err
+}
+
+// hinted says so where the cache has what was asked for from another endpoint.
+// It is not taken unasked: another hub may have other rows under the name.
+func (h *Hub) hinted(err error, ref Ref) error {
+	e, ours := errors.AsType[*Error](err)
+	if _, here := h.find(ref); here || !ours {
+		return err
+	}
+	for _, other := range h.editions(ref.Repo) {
+		if !other.serves(ref, other.Endpoint) {
+			continue
+		}
+		better := *e
+		better.Hint = "it is in the cache, fetched from " + shown(other.Endpoint) + ": set HF_ENDPOINT to that"
+		if other.Endpoint == DefaultEndpoint {
+			better.Hint = "it is in the cache, fetched from " + DefaultEndpoint + ": unset HF_ENDPOINT"
+		}
+		return &better
+	}
+	return err
 }
 
 func (h *Hub) notCached(ref Ref) *Error {
@@ -85,7 +129,7 @@ func (h *Hub) download(ctx context.Context, ref Ref, commit string) (Edition, er
 		return Edition{}, e
 	}
 	e := Edition{Repo: ref.Repo, Commit: commit, Split: split, Endpoint: h.endpoint, Splits: slices.Sorted(maps.Keys(splits))}
-	wanted := pick(entries, oneForm(splits[split]))
+	wanted := pick(entries, splits[split])
 	m := &meter{report: h.progress, repo: ref.Repo}
 	for _, w := range wanted {
 		m.total += w.size
@@ -118,7 +162,7 @@ func (h *Hub) arrange(ctx context.Context, ref Ref, commit string, entries []ent
 			return nil, err
 		}
 	}
-	return splitsOf(names, card), nil
+	return splitsOf(ctx, names, card)
 }
 
 // maxCard bounds what is read of a dataset card; its YAML is at its head.
@@ -145,23 +189,6 @@ func (h *Hub) fileURL(ref Ref, commit, name string) string {
 		parts[i] = url.PathEscape(part)
 	}
 	return fmt.Sprintf("%s/datasets/%s/resolve/%s/%s", h.endpoint, ref.Repo, commit, strings.Join(parts, "/"))
-}
-
-// oneForm drops the doubles of a split that is there in several forms, such as
-// test.parquet beside test.jsonl: rows would come twice.
-func oneForm(names []string) []string {
-	for _, form := range []string{".parquet", ".jsonl", ".json"} {
-		var same []string
-		for _, name := range names {
-			if strings.TrimSuffix(endingOf(name), ".gz") == form {
-				same = append(same, name)
-			}
-		}
-		if len(same) > 0 {
-			return same
-		}
-	}
-	return names
 }
 
 // pick returns the entries with these names, in the order of the names.

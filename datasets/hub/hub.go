@@ -110,6 +110,9 @@ func New(c Config) (*Hub, error) {
 	return h, nil
 }
 
+// Endpoint is the hub's address, without a slash at its end.
+func (h *Hub) Endpoint() string { return h.endpoint }
+
 // Close lets go of idle connections. The Hub can be used on.
 func (h *Hub) Close() { h.client.CloseIdleConnections() }
 
@@ -124,7 +127,8 @@ func (h *Hub) Open(ctx context.Context, ref Ref) (Edition, error) {
 }
 
 // Fetch asks the hub what the revision is today, downloads what of it is
-// missing, and records the edition. Offline it is Open.
+// missing or damaged, and records the edition. Offline it is Open, and checks
+// that the files are right.
 func (h *Hub) Fetch(ctx context.Context, ref Ref) (Edition, error) {
 	return h.fetch(ctx, ref.orMain(), false)
 }

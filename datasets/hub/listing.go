@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/minibench/mini/datasets"
 )
 
 // Bounds on what a hub may tell. The largest answers of the public hub have
@@ -70,14 +72,16 @@ func (h *Hub) list(ctx context.Context, ref Ref, commit string) ([]entry, error)
 			return nil, &Error{kind: ErrAnswer, Text: fmt.Sprintf("%s has more than %d files", ref, maxFiles), Hint: "download its data yourself, and give --subset the folder"}
 		}
 		for _, f := range page {
-			if f.Type != "file" || (endingOf(f.Path) == "" && f.Path != cardName) {
+			if f.Type != "file" || (!datasets.IsData(path.Base(f.Path)) && f.Path != cardName) {
 				continue
 			}
 			e, err := f.entry()
 			if err != nil {
 				return nil, h.nonsense(ref, err.Error())
 			}
-			found = append(found, e)
+			if datasets.IsData(f.Path) || f.Path == cardName { // no folder above it is hidden
+				found = append(found, e)
+			}
 		}
 		if query = following(header); query == "" {
 			return found, nil
@@ -129,22 +133,6 @@ func (f file) entry() (entry, error) {
 
 // cardName is the dataset card, which may say what belongs to which split.
 const cardName = "README.md"
-
-// endings of the files that package datasets reads.
-var endings = []string{".parquet", ".parquet.gz", ".jsonl", ".jsonl.gz", ".json", ".json.gz"}
-
-func endingOf(name string) string {
-	switch path.Base(name) {
-	case "dataset_info.json", "dataset_infos.json", "dataset_dict.json", "config.json", "state.json":
-		return "" // what the datasets library writes about data
-	}
-	for _, ending := range endings {
-		if strings.HasSuffix(name, ending) {
-			return ending
-		}
-	}
-	return ""
-}
 
 // getJSON asks until there is an answer.
 func (h *Hub) getJSON(ctx context.Context, address string, ref Ref, into any) (http.Header, error) {

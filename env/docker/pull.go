@@ -24,8 +24,8 @@ type PullProgress struct {
 	// Bytes have been downloaded of Total; both grow while layers are
 	// discovered, and layers that were there before do not count.
 	Bytes, Total int64
-	// Done is set in the last call, whether or not the pull succeeded.
-	Done bool
+	// Done is set in the last call, and Failed where the pull did not succeed.
+	Done, Failed bool
 }
 
 // progressEvery bounds how often PullProgress is called.
@@ -53,11 +53,11 @@ func (e *Engine) pull(ctx context.Context, ref, platform string) error {
 	defer silence.Stop()
 
 	progress := pullState{image: ref, report: e.cfg.PullProgress, layers: make(map[string]layer)}
-	defer progress.finish()
 	err := e.followPull(pulling, ref, platform, func(m pullMessage) {
 		silence.Reset(e.cfg.PullTimeout)
 		progress.add(m)
 	})
+	progress.finish(err)
 	if err == nil {
 		return nil
 	}

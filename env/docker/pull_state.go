@@ -31,17 +31,17 @@ func (s *pullState) add(m pullMessage) {
 	s.layers[m.ID] = l
 	if now := time.Now(); !known || l.done || now.Sub(s.reported) >= progressEvery {
 		s.reported = now
-		s.tell(false)
+		s.tell(false, false)
 	}
 }
 
-func (s *pullState) finish() { s.tell(true) }
+func (s *pullState) finish(err error) { s.tell(true, err != nil) }
 
-func (s *pullState) tell(done bool) {
+func (s *pullState) tell(done, failed bool) {
 	if s.report == nil {
 		return
 	}
-	p := PullProgress{Image: s.image, Layers: len(s.layers), Done: done}
+	p := PullProgress{Image: s.image, Layers: len(s.layers), Done: done, Failed: failed}
 	for _, l := range s.layers {
 		p.Bytes += l.bytes
 		p.Total += l.total

@@ -123,7 +123,7 @@ func TestMissingImageIsPulledOnce(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if finished != 1 || last.Image != ref || last.Layers != 1 || last.LayersDone != 1 || last.Bytes != last.Total {
+	if finished != 1 || last.Image != ref || last.Failed || last.Layers != 1 || last.LayersDone != 1 || last.Bytes != last.Total {
 		t.Errorf("%d pulls, at the end %+v; want one, complete", finished, last)
 	}
 }
@@ -139,8 +139,14 @@ func TestImageThatCannotBePulled(t *testing.T) {
 		"127.0.0.1:1/nobody/there": env.PullFailed,
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := dockertest.EngineWith(t, docker.EngineConfig{PullTimeout: 3 * time.Second})
+			var last docker.PullProgress
+			e := dockertest.EngineWith(t, docker.EngineConfig{
+				PullTimeout: 3 * time.Second, PullProgress: func(p docker.PullProgress) { last = p },
+			})
 			_, err := e.Start(t.Context(), docker.Config{Image: name})
+			if last.Done && !last.Failed {
+				t.Errorf("the pull is told to have ended well: %+v", last)
+			}
 			if status(err) != want {
 				t.Errorf("err = %v, want %s", err, want)
 			}

@@ -66,12 +66,14 @@ const (
 	maxJournals = 100  // attempts that are listed
 )
 
-// UnknownError says that a run has no such instance, and names those with
-// a similar id.
+// UnknownError says that a run has no attempt of an instance, and names those
+// with a similar id.
 type UnknownError struct {
 	ID, Run string
-	Known   int
-	Near    []string
+	Known   int // instances with an attempt
+	// NotStarted have none yet; which ones they are the run does not say.
+	NotStarted int
+	Near       []string
 }
 
 func (e *UnknownError) Error() string {
@@ -79,6 +81,8 @@ func (e *UnknownError) Error() string {
 	switch {
 	case len(e.Near) > 0:
 		return text + "; did you mean " + strings.Join(e.Near, " or ") + "?"
+	case e.NotStarted > 0:
+		return fmt.Sprintf("no attempt of %.80q in %s yet: %d of %d instances have not been started", e.ID, e.Run, e.NotStarted, e.Known+e.NotStarted)
 	case e.Known == 0:
 		return text + ": it has none yet"
 	}
@@ -90,7 +94,7 @@ func (e *UnknownError) Error() string {
 func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 	i := slices.IndexFunc(run.Instances, func(in runner.Instance) bool { return in.ID == id })
 	if i < 0 {
-		return Detail{}, &UnknownError{ID: id, Run: run.Dir, Known: len(run.Instances), Near: near(run, id)}
+		return Detail{}, &UnknownError{ID: id, Run: run.Dir, Known: len(run.Instances), NotStarted: notStarted(run), Near: near(run, id)}
 	}
 	in := run.Instances[i]
 	g := NewGlance(run, []string{id}, now)
@@ -189,15 +193,29 @@ func tail(s string) string {
 // maxNear is how many similar ids are named.
 const maxNear = 3
 
-// near are ids that may have been meant.
+// near are ids that may have been meant. While there are instances that were
+// not started, one that differs in its number may well be among those.
 func near(run *runner.Run, id string) []string {
 	var ids []string
+	unstarted := notStarted(run) > 0
 	for _, in := range run.Instances {
-		ids = append(ids, in.ID)
+		if !unstarted || digits(in.ID) == digits(id) || strings.Contains(strings.ToLower(in.ID), strings.ToLower(id)) {
+			ids = append(ids, in.ID)
+		}
 	}
 	near := datasets.Near(id, ids, maxNear)
 	for i, id := range near {
 		near[i] = Printable(bounded(id, 100))
 	}
 	return near
+}
+
+// digits are those of an id.
+func digits(id string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return r
+		}
+		return -1
+	}, id)
 }

@@ -124,4 +124,17 @@ func TestUnknownInstance(t *testing.T) {
 	if err == nil || err.Error() != `run has no instance "a": it has none yet` {
 		t.Errorf("empty run: %v", err)
 	}
+	run.Manifest.Dataset.Selected = 300
+	for id, want := range map[string]string{
+		"django__django-11098":   `no attempt of "django__django-11098" in run yet: 296 of 300 instances have not been started`,
+		"sympy__sympy-6":         `no attempt of "sympy__sympy-6" in run yet: 296 of 300 instances have not been started`,
+		"\x1b[2J":                `no attempt of "\x1b[2J" in run yet: 296 of 300 instances have not been started`,
+		"11099":                  `run has no instance "11099"; did you mean django__django-11099?`,
+		"djagno__django-11099":   `run has no instance "djagno__django-11099"; did you mean django__django-11099?`,
+		"matplotlib__matplotl-5": `no attempt of "matplotlib__matplotl-5" in run yet: 296 of 300 instances have not been started`,
+	} {
+		if _, err := report.NewDetail(run, id, began); err == nil || err.Error() != want {
+			t.Errorf("%q: %v\nwant %s", id, err, want)
+		}
+	}
 }

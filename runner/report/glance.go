@@ -39,6 +39,10 @@ type Glance struct {
 	Failing   []Row    `json:"failing"`  // whose attempts ended without a result
 	Underway  []Row    `json:"underway"` // whose attempt has not ended
 	Unread    []string `json:"unread,omitempty"`
+
+	// NextIsSaid leaves out how to go on with the run, for who says it beside
+	// the glance.
+	NextIsSaid bool `json:"-"`
 }
 
 // State says whether a mini is at work in the folder.
@@ -207,13 +211,15 @@ func stateOf(run *runner.Run) State {
 	return Finished
 }
 
-// notStarted is how many of the instances that the newest session was asked
-// for have no attempt. Which ones they are only the dataset knows.
+// notStarted is how many instances that were asked for have no attempt, at
+// least: which ones each session was asked for only the dataset knows. A
+// session that was asked for few does not make the run smaller.
 func notStarted(run *runner.Run) int {
+	left := max(0, run.Manifest.Selected()-len(run.Instances))
 	if n := len(run.Manifest.Sessions); n > 0 {
 		if s := run.Manifest.Sessions[n-1].Summary; s != nil {
-			return s.Unstarted
+			left = max(left, s.Unstarted)
 		}
 	}
-	return max(0, run.Manifest.Dataset.Selected-len(run.Instances))
+	return left
 }

@@ -115,17 +115,43 @@ const minName = 4
 
 // pattern is an error without what is only this instance's.
 func pattern(text, id string) string {
+	if len(id) < minName {
+		id = ""
+	}
+	return Shape(text, id)
+}
+
+// Shape is the beginning of a text without the instance it is about, without
+// numbers, and without the names of folders and containers: what texts of the
+// same kind have in common.
+func Shape(text, instance string) string {
 	text = strings.Join(strings.Fields(bounded(text, maxError)), " ")
-	if len(id) >= minName {
-		lower := regexp.QuoteMeta(strings.ToLower(id))
-		// As such, and within the names of images, which cannot have "__".
-		name := strings.ReplaceAll(lower, "__", "(?:__|_1776_|_s_)")
-		text = regexp.MustCompile(`(?i)\b`+name+`\b`).ReplaceAllString(text, "<instance>")
+	if instance != "" {
+		text = named(instance).ReplaceAllString(text, "<instance>")
 	}
 	for _, d := range differing {
 		text = d.what.ReplaceAllString(text, d.sign)
 	}
 	return text
+}
+
+// named finds an instance where its name stands as a word.
+func named(id string) *regexp.Regexp {
+	lower := regexp.QuoteMeta(strings.ToLower(id))
+	// As such, and within the names of images, which cannot have "__".
+	name := strings.ReplaceAll(lower, "__", "(?:__|_1776_|_s_)")
+	if wordly(id[0]) {
+		name = `\b` + name
+	}
+	if wordly(id[len(id)-1]) {
+		name += `\b`
+	}
+	return regexp.MustCompile("(?i)" + name)
+}
+
+// wordly says that an expression counts a byte among those of words.
+func wordly(b byte) bool {
+	return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
 }
 
 // bounded is the beginning of s, in whole characters.

@@ -16,6 +16,8 @@ type column struct {
 	// shrink marks the columns that give way when the table is too wide: the
 	// widest of them loses first, down to minShrunk.
 	shrink bool
+	// ids are cut in their middle, since they differ at their ends.
+	ids bool
 }
 
 // minShrunk is the width below which a column is not cut, in cells.
@@ -47,9 +49,12 @@ func table(width int, columns []column, rows [][]string) string {
 		widths[widest]--
 	}
 	var s strings.Builder
-	for _, row := range rows {
+	for n, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
+			if columns[i].ids && n > 0 { // below the head
+				cell = Middle(cell, widths[i])
+			}
 			cell = ansi.Truncate(cell, widths[i], "…")
 			space := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
 			if i > 0 {
@@ -64,6 +69,23 @@ func table(width int, columns []column, rows [][]string) string {
 		s.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return s.String()
+}
+
+// Middle is s in at most width cells, cut in its middle where it is wider, or
+// at its end where there is no room for two parts. Cells are counted code point
+// by code point, which is how terminals count that were not asked to join them.
+func Middle(s string, width int) string {
+	full := ansi.StringWidthWc(s)
+	switch {
+	case full <= width:
+		return s
+	case width <= 0:
+		return ""
+	case width < minShrunk:
+		return ansi.TruncateWc(s, width, "…")
+	}
+	tail := min(max(width/2, min(width-3, 6)), 8)
+	return ansi.TruncateWc(s, width-tail, "…") + ansi.TruncateLeftWc(s, full-tail, "")
 }
 
 func total(widths []int) int {

@@ -196,21 +196,22 @@ func TestShortGlance(t *testing.T) {
 	cheap := func(o *trajectories.Outcome) { o.Cost = 0.0004 }
 	tests := []struct {
 		name, class string
+		selected    int
 		sessions    []runner.Worked
 		ids         []string
 		make        func(t *testing.T)
 	}{
-		{"one", "openai", []runner.Worked{session(time.Minute, 0)}, nil, func(t *testing.T) {
+		{"one", "openai", 1, []runner.Worked{session(time.Minute, 0)}, nil, func(t *testing.T) {
 			writeJournal(t, "run", "a", 1, began, outcome(trajectories.Submitted, "Submitted", 3, cheap))
 		}},
-		{"none", "openai", []runner.Worked{{Started: began}}, nil, func(*testing.T) {}},
-		{"unpriced", "openai", []runner.Worked{session(time.Minute, 0)}, []string{"a", "b", "never-started"}, func(t *testing.T) {
+		{"none", "openai", 2, []runner.Worked{{Started: began}}, nil, func(*testing.T) {}},
+		{"unpriced", "openai", 2, []runner.Worked{session(time.Minute, 0)}, []string{"a", "b", "never-started"}, func(t *testing.T) {
 			writeJournal(t, "run", "a", 1, began, outcome(trajectories.Submitted, "Submitted", 3, unpriced))
 			writeJournal(t, "run", "b", 1, began, outcome(trajectories.Environment, "ContainerDied", 2, unpriced, failed("run command: ContainerDied", "")))
 			writeJournal(t, "run", "b", 2, began, outcome(trajectories.Environment, "ImageNotFound", 0, unpriced, failed("pull image x: ImageNotFound", "check the name")))
 			writeJournal(t, "run", "not-asked-for", 1, began, outcome(trajectories.Submitted, "Submitted", 3))
 		}},
-		{"scripted", "scripted", []runner.Worked{{Started: began}}, nil, func(t *testing.T) {
+		{"scripted", "scripted", 2, []runner.Worked{{Started: began}}, nil, func(t *testing.T) {
 			writeJournal(t, "run", "a", 1, began, outcome(trajectories.Submitted, "Submitted", 3, unpriced))
 			writeJournal(t, "run", "b", 1, began, record{trajectories.TypeCall, trajectories.Call{}}, record{trajectories.TypeCall, trajectories.Call{}})
 		}},
@@ -218,7 +219,7 @@ func TestShortGlance(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			back := inTemporary(t)
-			manifest(t, "run", 2, tt.class, tt.sessions...)
+			manifest(t, "run", tt.selected, tt.class, tt.sessions...)
 			tt.make(t)
 			g := report.NewGlance(read(t, "run"), tt.ids, began)
 			back()
@@ -246,6 +247,90 @@ func TestTimeUnderWay(t *testing.T) {
 		if g.Totals.Seconds != want {
 			t.Errorf("worker %d: %v seconds, want %v", worker, g.Totals.Seconds, want)
 		}
+	}
+}
+
+// In a narrow terminal the ids of a project can be told apart.
+func TestNarrowGlance(t *testing.T) {
+	dir := t.TempDir()
+	for _, n := range []int{12907, 13033, 13236, 13398, 13453, 13579} {
+		writeJournal(t, dir, fmt.Sprintf("astropy__astropy-%d", n), 1, began, outcome(trajectories.Submitted, "Submitted", 3))
+	}
+	g := report.NewGlance(read(t, dir), nil, began)
+	text := shown(t, func(b *bytes.Buffer) error { return g.Write(b, 40) }, 40)
+	for _, want := range []string{"13033 ", "13579 "} {
+		if strings.Count(text, want) != 2 { // in both rankings
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestMiddle(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"django__django-11099", 20, "django__django-11099"},
+		{"django__django-11099", 19, "django__dj…go-11099"},
+		{"django__django-11099", 12, "djang…-11099"},
+		{"django__django-11099", 8, "dj…11099"},
+		{"django__django-11099", 7, "django…"},
+		{"django__django-11099", 1, "…"},
+		{"django__django-11099", 0, ""},
+		{"日本語の名前-1234", 12, "日本…前-1234"},
+	} {
+		got := report.Middle(tt.text, tt.width)
+		if got != tt.want || ansi.StringWidthWc(got) > tt.width {
+			t.Errorf("Middle(%q, %d) = %q, want %q", tt.text, tt.width, got, tt.want)
+		}
+	}
+}
+
+// What the user interrupted is no failure to look into, one by one.
+func TestInterruptedGlance(t *testing.T) {
+	for _, n := range []int{3, 12} {
+		dir := t.TempDir()
+		writeJournal(t, dir, "lost", 1, began, outcome(trajectories.Environment, "ContainerDied", 3))
+		for i := range n {
+			writeJournal(t, dir, fmt.Sprintf("a__b-%d", i), 1, began, outcome(trajectories.Interrupted, "Interrupted", 3))
+		}
+		g := report.NewGlance(read(t, dir), nil, began)
+		text := shown(t, func(b *bytes.Buffer) error { return g.Write(b, 80) }, 80)
+		for what, want := range map[string]int{
+			"mini report ": 1, "-i lost\n": 1, " more; ": 0, "runs what is left": 1, fmt.Sprintf("%d interrupted", n): 1,
+		} {
+			if got := strings.Count(text, what); got != want {
+				t.Errorf("%d times %q, want %d:\n%s", got, what, want, text)
+			}
+		}
+		g.NextIsSaid = true
+		if text := shown(t, func(b *bytes.Buffer) error { return g.Write(b, 80) }, 80); strings.Contains(text, "runs what is left") {
+			t.Errorf("how to go on is said twice:\n%s", text)
+		}
+	}
+}
+
+// A session that was asked for few instances leaves the run as large as it was.
+func TestNarrowerSession(t *testing.T) {
+	dir := t.TempDir()
+	for n := range 3 {
+		writeJournal(t, dir, fmt.Sprint("a-", n), 1, began, outcome(trajectories.Submitted, "Submitted", 1))
+	}
+	narrow := session(time.Minute, 0)
+	for name, wide := range map[string]runner.Worked{
+		"killed": {Started: began, Selected: 300},
+		"ended":  {Started: began, Selected: 300, Summary: &runner.Summary{Instances: 300, Unstarted: 298}},
+		"old":    {Started: began, Summary: &runner.Summary{Instances: 300, Unstarted: 298}},
+	} {
+		manifest(t, dir, 2, "openai", wide, narrow)
+		if g := report.NewGlance(read(t, dir), nil, began); g.Instances != 300 || g.NotStarted != 297 {
+			t.Errorf("%s: %d of %d not started", name, g.NotStarted, g.Instances)
+		}
+	}
+	manifest(t, dir, 2, "openai", session(time.Minute, 0), narrow) // as mini-1 files were at first
+	if g := report.NewGlance(read(t, dir), nil, began); g.Instances != 3 || g.NotStarted != 0 {
+		t.Errorf("%d of %d not started", g.NotStarted, g.Instances)
 	}
 }
 

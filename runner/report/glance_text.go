@@ -38,7 +38,7 @@ func (g Glance) Write(w io.Writer, width int) error {
 		}
 		s.WriteString(paragraph("cannot be read: "+text, width, 0, 2))
 	}
-	if next := g.next(); next != "" {
+	if next := g.next(); next != "" && !g.NextIsSaid {
 		s.WriteString("\n" + paragraph(next, width, 0, 3))
 	}
 	_, err := io.WriteString(w, s.String())
@@ -104,8 +104,11 @@ func (g Glance) writeShort(s *strings.Builder, width int) {
 		}
 		rows = append(rows, []string{r.ID, fmt.Sprint(r.Steps), g.costOf(r), span(r.Seconds), outcome})
 	}
-	s.WriteString(table(width, []column{{shrink: true}, {right: true}, {right: true}, {right: true}, {shrink: true}}, rows))
+	s.WriteString(table(width, []column{{shrink: true, ids: true}, {right: true}, {right: true}, {right: true}, {shrink: true}}, rows))
 	for _, r := range g.Failing {
+		if r.Class == trajectories.Interrupted { // by the user, who knows
+			continue
+		}
 		fmt.Fprintf(s, "\n%s\n", ansi.Truncate(Printable(r.ID+": "+r.Status), width, "…"))
 		for _, text := range []string{r.Error, r.Hint} {
 			if text != "" {
@@ -131,38 +134,10 @@ func (g Glance) writeLong(s *strings.Builder, width int) {
 		for _, r := range ranking.rows {
 			rows = append(rows, []string{r.ID, g.costOf(r), fmt.Sprint(r.Steps), span(r.Seconds), cmp.Or(r.Status, "not finished")})
 		}
-		s.WriteString("\n" + table(width, []column{{shrink: true}, {right: true}, {right: true}, {right: true}, {shrink: true}}, rows))
+		s.WriteString("\n" + table(width, []column{{shrink: true, ids: true}, {right: true}, {right: true}, {right: true}, {shrink: true}}, rows))
 	}
 	g.writeFailing(s, width)
 }
-
-// writeFailing names the instances without a result, by exit status.
-func (g Glance) writeFailing(s *strings.Builder, width int) {
-	if len(g.Failing) == 0 {
-		return
-	}
-	s.WriteString("\nno result\n")
-	alike := map[string]int{}
-	left := 0
-	for i, r := range g.Failing {
-		if alike[r.Status]++; alike[r.Status] > maxAlike || i-left >= maxFailing {
-			left++
-			continue
-		}
-		status, command := bounded(Printable(r.Status), statusWidth), g.command(r)
-		if statusWidth+len(gap)+ansi.StringWidth(command) > width {
-			fmt.Fprintf(s, "%s\n    %s\n", status, command)
-		} else {
-			fmt.Fprintf(s, "%-*s%s%s\n", statusWidth, status, gap, command)
-		}
-	}
-	if left > 0 {
-		fmt.Fprintf(s, "... and %d more; --json has all\n", left)
-	}
-}
-
-// statusWidth is room for every exit status that mini has, in characters.
-const statusWidth = 20
 
 // outcomes is the table by class, with the reasons beneath each status.
 func (g Glance) outcomes(width int) string {
@@ -233,17 +208,4 @@ func patchOf(r Row) string {
 		return fmt.Sprintf("working diff of %d bytes", r.PatchBytes)
 	}
 	return fmt.Sprintf("patch of %d bytes", r.PatchBytes)
-}
-
-// command is what shows one instance.
-func (g Glance) command(r Row) string {
-	return Printable("mini report " + quoted(g.Run) + " -i " + quoted(r.ID))
-}
-
-// quoted is a word as a shell takes it.
-func quoted(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+=:@%,") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

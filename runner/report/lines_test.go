@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
@@ -30,6 +32,7 @@ func TestLines(t *testing.T) {
 		{Type: runner.Pull, Text: "image", Pull: &runner.PullState{Image: "image", Layers: 3, LayersDone: 1, Bytes: 5, Total: 9}},
 		{Type: runner.AttemptFinished, Instance: "a", Outcome: &trajectories.Outcome{
 			Class: trajectories.Environment, ExitStatus: "ContainerDied", Steps: 3, Cost: 0.5, Error: "gone", Stack: "secret",
+			Usage: model.Usage{Prompt: 70, Completion: 8}, Start: began, End: began.Add(1500 * time.Millisecond),
 		}},
 		{Type: runner.RunFinished, Summary: &runner.Summary{Instances: 2, Unstarted: 1}},
 	} {
@@ -41,6 +44,10 @@ func TestLines(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(written), out.String()); diff != "" || bytes.Count(written, []byte("\n")) != 5 {
 		t.Errorf("5 lines are wanted (-events.jsonl +lines):\n%s", diff)
+	}
+	want := `"steps":3,"usage":{"prompt_tokens":70,"completion_tokens":8},"patch_bytes":0`
+	if !bytes.Contains(written, []byte(want)) || !bytes.Contains(written, []byte(`"cost":0.5,"elapsed":1.5,`)) {
+		t.Errorf("what the attempt took is not in %s", written)
 	}
 	if bytes.Contains(written, []byte("secret")) {
 		t.Errorf("an outcome's stack is in %s", written)

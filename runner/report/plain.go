@@ -6,9 +6,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"strings"
-	"time"
-	"unicode"
 
 	"golang.org/x/time/rate"
 
@@ -18,12 +15,17 @@ import (
 
 // Plain writes a line per event, for logs, pipes and people.
 type Plain struct {
+	// Width is how many cells a line may have now, 0 for as many as it needs:
+	// a terminal breaks what is longer in the middle of words. Steps are cut,
+	// everything else goes on in the next line. nil is 0 always.
+	Width func() int
+
 	w      io.Writer
 	total  int
 	done   int
 	width  int // of the instance column
 	steps  *rate.Limiter
-	warned map[string]bool // by text: what holds for all is said once
+	warned map[string]bool // by shape: what holds for all is said once
 }
 
 // Lines about steps come at this rate, and so many at once: with many workers
@@ -32,6 +34,9 @@ const (
 	stepRate  = rate.Limit(10) // a second
 	stepBurst = 10
 )
+
+// maxShapes bounds how many different warnings are written.
+const maxShapes = 1000
 
 // maxShown bounds the command in a line, in characters.
 const maxShown = 72
@@ -51,7 +56,7 @@ func (p *Plain) Event(e runner.Event) {
 	case runner.RunStarted:
 		p.total = e.Total - e.Skipped
 		if e.Skipped > 0 {
-			p.line("%d of %d instances have a result already and are left as they are", e.Skipped, e.Total)
+			p.write("", 0, "%d of %d instances have a result already and are left as they are", e.Skipped, e.Total)
 		}
 	case runner.AttemptStarted:
 		if e.Attempt > 1 {
@@ -59,24 +64,20 @@ func (p *Plain) Event(e runner.Event) {
 		}
 	case runner.SandboxReady:
 		p.about(e, "sandbox ready after %s", seconds(e.Elapsed))
-		for _, w := range e.Warnings {
-			p.warn(e, w)
-		}
+		p.warn(e, e.Warnings...)
 	case runner.Step:
 		if p.steps.Allow() {
-			p.about(e, "step %-3d %s  %s", e.Step, status(e), cut(e.Command))
+			p.short(e, "step %-3d %s  %s", e.Step, status(e), cut(e.Command))
 		}
 	case runner.FormatError:
 		p.about(e, "step %-3d format error: the reply is sent back", e.Step)
 	case runner.Pull:
-		p.about(e, "pull: %s", e.Text)
+		p.pull(e)
 	case runner.Warning:
 		p.warn(e, e.Text)
 	case runner.AttemptFinished:
 		p.outcome(e)
-		for _, w := range e.Outcome.Warnings {
-			p.warn(e, w)
-		}
+		p.warn(e, e.Outcome.Warnings...)
 	}
 }
 
@@ -93,7 +94,7 @@ func (p *Plain) outcome(e runner.Event) {
 	if e.Again {
 		mark = "again"
 	}
-	p.line("[%d/%d] %s %-5s %s  %d steps  $%.2f  %s%s", p.done, p.total, p.name(e), mark,
+	p.write("", 6, "[%d/%d] %s %-5s %s  %d steps  $%.2f  %s%s", p.done, p.total, p.name(e), mark,
 		o.ExitStatus, o.Steps, float64(o.Cost), seconds(o.End.Sub(o.Start).Seconds()), patchNote(o))
 	if o.Error != "" {
 		p.about(e, "  %s", o.Error)
@@ -103,11 +104,15 @@ func (p *Plain) outcome(e runner.Event) {
 	}
 }
 
-// warn says a warning the first time; the files of the run have every one.
-func (p *Plain) warn(e runner.Event, text string) {
-	if !p.warned[text] {
-		p.warned[text] = true
-		p.about(e, "warning: %s", text)
+// warn says a warning the first time, also where only names and numbers
+// differ; the files of the run have every one.
+func (p *Plain) warn(e runner.Event, texts ...string) {
+	for _, text := range texts {
+		shape := Shape(text, e.Instance)
+		if !p.warned[shape] && len(p.warned) < maxShapes {
+			p.warned[shape] = true
+			p.about(e, "warning: %s", text)
+		}
 	}
 }
 
@@ -143,34 +148,3 @@ func status(e runner.Event) string {
 }
 
 func (p *Plain) name(e runner.Event) string { return fmt.Sprintf("%-*s", p.width, e.Instance) }
-
-func (p *Plain) about(e runner.Event, format string, args ...any) {
-	p.line("      "+p.name(e)+"  "+format, args...)
-}
-
-// line writes one line. Names, commands and errors come from strangers: what
-// could move a terminal's cursor is shown as a sign of its own.
-func (p *Plain) line(format string, args ...any) {
-	_, _ = io.WriteString(p.w, Printable(fmt.Sprintf(format, args...))+"\n")
-}
-
-// Printable is s on one line, with every control character, and every
-// character that reorders or hides text, replaced by U+FFFD.
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case !unicode.IsPrint(r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
-
-func seconds(s float64) string {
-	if s >= 60 {
-		return time.Duration(s * float64(time.Second)).Round(time.Second).String()
-	}
-	return fmt.Sprintf("%.1fs", s)
-}

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/runner"
@@ -75,7 +77,7 @@ func TestRenderers(t *testing.T) {
 	ids := []string{"a__b-1", "c__d-22"}
 	for name, show := range map[string]func(io.Writer) func(runner.Event){
 		"plain.txt":    func(w io.Writer) func(runner.Event) { return report.NewPlain(w, ids).Event },
-		"problems.txt": func(w io.Writer) func(runner.Event) { return report.NewProblems(w, ids).Event },
+		"problems.txt": func(w io.Writer) func(runner.Event) { return report.NewProblems(report.NewPlain(w, ids)).Event },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // time stands still
@@ -87,6 +89,53 @@ func TestRenderers(t *testing.T) {
 				golden(t, name, out.String())
 			})
 		})
+	}
+}
+
+// On a terminal lines end between words, and steps within their line.
+func TestPlainWidth(t *testing.T) {
+	end := &trajectories.Outcome{Class: trajectories.Environment, ExitStatus: "ImageNotFound", Error: "pull image docker.io/swebench/sweb.eval.x86_64.a_1776_b-1:latest: ImageNotFound: no such image", Hint: "check the name"}
+	events := []runner.Event{
+		{Type: runner.RunStarted, Total: 1, Workers: 1},
+		{Type: runner.Step, Instance: "astropy__astropy-12907", Step: 1, Command: strings.Repeat("漢字 long ", 12)},
+		{Type: runner.Pull, Text: "docker.io/swebench/sweb.eval.x86_64.a_1776_b-1:latest: 1 of 2 layers, 310 of 1250 MB"},
+		{Type: runner.Warning, Instance: "astropy__astropy-12907", Text: "the image has no /testbed; commands start in / and whatever the image says of it is heeded"},
+		{Type: runner.AttemptFinished, Instance: "astropy__astropy-12907", Outcome: end},
+	}
+	for _, width := range []int{0, 40, 80} {
+		var out bytes.Buffer
+		p := report.NewPlain(&out, []string{"astropy__astropy-12907"})
+		p.Width = func() int { return width }
+		for _, e := range events {
+			p.Event(e)
+		}
+		for line := range strings.Lines(out.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if w := ansi.StringWidthWc(line); width > 0 && w > width && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Errorf("%d cells of %d: %q", w, width, line)
+			}
+		}
+		golden(t, fmt.Sprintf("plain-%d.txt", width), out.String())
+	}
+}
+
+// Texts of one kind have one shape, whatever the names and numbers in them.
+func TestShape(t *testing.T) {
+	for _, tt := range []struct {
+		text, id, other, otherID string
+		same                     bool
+	}{
+		{"nothing is in /tmp/mini-a-77", "a", "nothing is in /tmp/mini-b-8", "b", true},
+		{"no repository of a; see a", "a", "no repository of b; see b", "b", true},
+		{"no repository of 名前-7", "名前-7", "no repository of x", "x", true},
+		{"slow: a__b-1 took 12.5s", "a__b-1", "slow: c__d-22 took 1m3s", "c__d-22", true},
+		{"sweb.a_1776_b-1 is old", "a__b-1", "sweb.c_1776_d-2 is old", "c__d-2", true},
+		{"cannot read /var/lib/x1/y", "", "cannot read /home/me/z", "", true},
+		{"the disk is full", "a", "the disk is slow", "a", false},
+	} {
+		if one, two := report.Shape(tt.text, tt.id), report.Shape(tt.other, tt.otherID); (one == two) != tt.same {
+			t.Errorf("%q and %q: alike is not %v", one, two, tt.same)
+		}
 	}
 }
 

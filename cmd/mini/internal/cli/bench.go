@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/minibench/mini/datasets"
 )
@@ -36,7 +37,12 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 		Args:    benchArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), kill, s, o) },
 	}
-	f := cmd.Flags()
+	o.flags(cmd.Flags())
+	return cmd
+}
+
+// flags are those of mini bench; mini doctor takes them too.
+func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	o.subsetFlags.flags(f)
 	o.configFlags.flags(f)
@@ -51,7 +57,6 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be run, and run nothing")
 	f.StringVar(&o.progress, "progress", "", "`KIND` of display: live, plain, json, none")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON on stdout")
-	return cmd
 }
 
 // benchArgs knows what somebody meant who left out --subset.
@@ -71,7 +76,7 @@ func runBench(ctx, kill context.Context, s Streams, o *benchOptions) error {
 	if o.dryRun {
 		return before(j.explain(ctx, s))
 	}
-	return j.run(ctx, kill, s)
+	return outOfRoom(j.run(ctx, kill, s))
 }
 
 // prepare finds every mistake that can be found before a model is called or a
@@ -107,8 +112,12 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 		return nil, err
 	}
 	j := &job{benchOptions: o, cfg: cfg, work: w, agent: a, isDemo: isDemo, dir: o.folder()}
-	if !o.dryRun { // which says itself what of the model is missing
-		j.models, err = newModels(cfg, isDemo, w.rows)
+	j.models, err = newModels(cfg, isDemo, w.rows)
+	if err == nil {
+		err = j.suits()
+	}
+	if o.dryRun { // which shows the plan all the same
+		j.obstacle, err = err, nil
 	}
 	return j, err
 }

@@ -158,7 +158,7 @@ func exitCode(err error) int {
 	case usage, errors.Is(err, configs.ErrConfig), errors.Is(err, datasets.ErrData), errors.Is(err, runner.ErrNotRun):
 		return exitUsage
 	case diskFull(err):
-		return exitIncomplete
+		return exitUsage
 	}
 	return exitFailed
 }
@@ -168,6 +168,21 @@ func exitCode(err error) int {
 func diskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
+
+// outOfRoom marks a batch that had no room to write: some of its instances have
+// no result, and the next start goes on.
+func outOfRoom(err error) error {
+	if _, nothing := errors.AsType[*usageError](err); diskFull(err) && !nothing {
+		return &incompleteError{err}
+	}
+	return err
+}
+
+// incompleteError is why some instances have no result.
+type incompleteError struct{ err error }
+
+func (i *incompleteError) Error() string   { return i.err.Error() }
+func (i *incompleteError) Unwrap() []error { return []error{i.err, errIncomplete} }
 
 func hintOf(err error) string {
 	if e, ok := errors.AsType[*hub.Error](err); ok {

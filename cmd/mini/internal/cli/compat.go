@@ -150,9 +150,9 @@ func ownName(name string) string {
 
 // checkModelName finds a name in litellm's form where it goes to OpenAI, which
 // would refuse it for every instance.
-func checkModelName(cfg *configs.Resolved, baseURL string) error {
+func checkModelName(cfg *configs.Resolved) error {
 	provider, own, ok := strings.Cut(cfg.Model.Name, "/")
-	if !ok || cfg.Model.Class != "openai" || cfg.Model.BaseURL != "" || baseURL != "" {
+	if !ok || cfg.Model.Class != "openai" || cfg.Model.BaseURL != "" {
 		return nil
 	}
 	if provider == "openai" {

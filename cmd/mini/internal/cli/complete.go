@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,11 @@ zsh (in a folder of your fpath), fish, PowerShell:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch root := cmd.Root(); args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(s.Out, true)
+				if err := root.GenBashCompletionV2(s.Out, true); err != nil {
+					return err
+				}
+				_, err := io.WriteString(s.Out, plainBash)
+				return err
 			case "zsh":
 				return root.GenZshCompletion(s.Out)
 			case "fish":
@@ -46,6 +51,29 @@ zsh (in a folder of your fpath), fish, PowerShell:
 		},
 	}
 }
+
+// plainBash lets the script work where the package bash-completion is missing:
+// it splits the line itself, and keeps what bash broke at = and : together.
+const plainBash = `
+if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+    __mini_init_completion()
+    {
+        local i word glue=
+        COMPREPLY=() words=()
+        for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+            word=${COMP_WORDS[i]}
+            if ((i)) && [[ $glue || $word == [:=]* ]]; then
+                words[${#words[@]}-1]+=$word
+            else
+                words+=("$word")
+            fi
+            [[ $word == *[:=] ]] && glue=1 || glue=
+            ((i == COMP_CWORD)) && cword=$((${#words[@]} - 1))
+        done
+        cur=${words[cword]} prev=${words[cword-1]}
+    }
+fi
+`
 
 // completer offers words for what is being typed.
 type completer = cobra.CompletionFunc

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -130,7 +133,7 @@ func checkConfigs(s Streams, args []string) error {
 	for _, arg := range args {
 		l, err := configs.Read(arg, configDirs()...)
 		layers = append(layers, l)
-		errs := append(configs.All(err), checkLayers(l)...)
+		errs := byLine(append(configs.All(err), checkLayers(l)...))
 		if err := say(arg, errs); err != nil {
 			return err
 		}
@@ -153,6 +156,23 @@ func checkConfigs(s Streams, args []string) error {
 		return usagef("%s in %d of %s", report.Count(found, "mistake"), wrong, report.Count(len(args), "file"))
 	}
 	return nil
+}
+
+// lineOf is where in a file a mistake is.
+var lineOf = regexp.MustCompile(`^[^ ]*?:(\d+): `)
+
+// byLine sorts mistakes as they stand in the file; those without a line first.
+func byLine(errs []error) []error {
+	line := func(err error) int {
+		m := lineOf.FindStringSubmatch(err.Error())
+		if m == nil {
+			return 0
+		}
+		n, _ := strconv.Atoi(m[1]) // the pattern matched digits
+		return n
+	}
+	slices.SortStableFunc(errs, func(a, b error) int { return cmp.Compare(line(a), line(b)) })
+	return errs
 }
 
 // checkLayers are the mistakes that show only in values: those that make no

@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/datasets/hub"
@@ -37,96 +38,6 @@ is used without a network until it is fetched again.`,
 	return cmd
 }
 
-// known is one dataset in the list.
-type known struct {
-	Name       string       `json:"name"`
-	Repository string       `json:"repository,omitempty"`
-	Split      string       `json:"split,omitempty"`
-	Rows       int          `json:"rows,omitempty"` // about
-	About      string       `json:"about,omitempty"`
-	Cached     *hub.Edition `json:"cached"` // null when it would have to be fetched
-}
-
-func newDatasetsList(s Streams) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "Say which datasets have a name, and which are in the cache",
-		Example: "  mini datasets list\n  mini datasets list --json",
-		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			list, err := knownSets()
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return json.NewEncoder(s.Out).Encode(list)
-			}
-			return printSets(s.Out, list)
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
-}
-
-// knownSets are the aliases, then what else is in the cache.
-func knownSets() ([]known, error) {
-	h, err := openHub(hub.Config{})
-	if err != nil {
-		return nil, err
-	}
-	cached, err := h.Cached()
-	if err != nil {
-		return nil, err
-	}
-	list := []known{{Name: demoSubset, Rows: 5, About: "small repositories; needs no model"}}
-	for _, a := range hub.Aliases() {
-		k := known{Name: a.Name, Repository: a.Repo, Split: a.Split, Rows: a.Rows, About: a.About}
-		for i, e := range cached {
-			if e.Repo == a.Repo && e.Revision == "main" && e.Split == a.Split {
-				k.Cached = &cached[i]
-			}
-		}
-		list = append(list, k)
-	}
-	for i, e := range cached {
-		if !slices.ContainsFunc(list, func(k known) bool { return k.Cached == &cached[i] }) {
-			name := e.Repo
-			if e.Revision != "main" {
-				name += "@" + e.Revision
-			}
-			list = append(list, known{Name: name, Repository: e.Repo, Split: e.Split, Cached: &cached[i]})
-		}
-	}
-	return list, nil
-}
-
-func printSets(w io.Writer, list []known) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(cells ...string) {
-		for i := range cells {
-			cells[i] = report.Printable(cells[i])
-		}
-		_, _ = fmt.Fprintln(t, strings.Join(cells, "\t")) // Flush reports it
-	}
-	row("NAME", "SPLIT", "ROWS", "FETCHED", "WHAT")
-	for _, k := range list {
-		rows := "-"
-		if k.Rows > 0 {
-			rows = fmt.Sprint(k.Rows)
-		}
-		held := "-"
-		switch {
-		case k.Cached != nil:
-			held = k.Cached.Fetched.Local().Format(time.DateOnly)
-		case k.Name == demoSubset:
-			held = "always"
-		}
-		row(k.Name, cmp.Or(k.Split, "-"), rows, held, cmp.Or(k.About, k.Repository))
-	}
-	return t.Flush()
-}
-
 func newDatasetsFetch(s Streams) *cobra.Command {
 	var split string
 	cmd := &cobra.Command{
@@ -137,8 +48,16 @@ func newDatasetsFetch(s Streams) *cobra.Command {
   HF_ENDPOINT=https://hub.example HF_TOKEN=... mini datasets fetch org/name`,
 		Args: atLeastOne("the name of a dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var refs []hub.Ref
 			for _, name := range args {
-				if err := fetch(cmd.Context(), s, name, split); err != nil {
+				ref, err := fetchable(name, split)
+				if err != nil {
+					return err
+				}
+				refs = append(refs, ref)
+			}
+			for i, ref := range refs {
+				if err := fetch(cmd.Context(), s, args[i], ref); err != nil {
 					return err
 				}
 			}
@@ -149,11 +68,19 @@ func newDatasetsFetch(s Streams) *cobra.Command {
 	return cmd
 }
 
-func fetch(ctx context.Context, s Streams, name, split string) error {
-	ref, err := hub.ParseRef(name, split)
-	if err != nil {
-		return err
+// fetchable is what a name means on the hub.
+func fetchable(name, split string) (hub.Ref, error) {
+	if name == demoSubset {
+		return hub.Ref{}, usagef("%s is part of mini; there is nothing to fetch", demoSubset)
 	}
+	ref, err := parseRef(name, split)
+	if _, gone := os.Stat(name); looksLikeFile(name) || err != nil && gone == nil {
+		return hub.Ref{}, usagef("%.100q: files need no fetching; name it with --subset", name)
+	}
+	return ref, err
+}
+
+func fetch(ctx context.Context, s Streams, name string, ref hub.Ref) error {
 	progress := newFetchLines(s)
 	defer progress.end()
 	h, err := openHub(hub.Config{Progress: progress.show})
@@ -161,6 +88,9 @@ func fetch(ctx context.Context, s Streams, name, split string) error {
 		return err
 	}
 	edition, err := h.Fetch(ctx, ref)
+	if errors.Is(err, agent.ErrInterrupted) {
+		return &interruption{fmt.Sprintf("fetch %s: interrupted; the same command goes on where it stopped", report.Printable(name)), err}
+	}
 	if err != nil {
 		return err
 	}
@@ -170,10 +100,19 @@ func fetch(ctx context.Context, s Streams, name, split string) error {
 		return err
 	}
 	progress.end()
-	_, err = fmt.Fprintf(s.Out, "%s: %s at %s, split %s, %s, %s\n", report.Printable(name), edition.Repo, short(edition.Commit),
-		cmp.Or(edition.Split, "(all)"), report.Count(len(ids), "row"), report.Size(edition.Bytes))
+	_, err = fmt.Fprintf(s.Out, "%s: split %s, %s, %s\n  %s at %s\n", report.Printable(name),
+		cmp.Or(edition.Split, "(all)"), report.Count(len(ids), "row"), report.Size(edition.Bytes), edition.Repo, edition.Commit)
 	return err
 }
+
+// interruption is the end of a context in words for the user.
+type interruption struct {
+	text string
+	err  error
+}
+
+func (i *interruption) Error() string { return i.text }
+func (i *interruption) Unwrap() error { return i.err }
 
 // showOptions are the flags of mini datasets show.
 type showOptions struct {
@@ -189,7 +128,7 @@ func newDatasetsShow(s Streams) *cobra.Command {
 		Short: "Show an instance of a dataset",
 		Long: `Shows the row of an instance: from the datasets that --subset names, else from
 the first in the cache that has it.`,
-		Example: `  mini datasets show demo__ledger-1
+		Example: `  mini datasets show minidemo__ledger-17
   mini datasets show astropy__astropy-12907 --subset verified --column patch
   mini datasets show astropy__astropy-12907 --json`,
 		Args: exactlyOne("the id of an instance"),
@@ -266,7 +205,7 @@ func cachedSources() ([]datasets.Source, error) {
 	}
 	cached, err := h.Cached()
 	for _, e := range cached {
-		sources = append(sources, e.Source(e.Repo))
+		sources = append(sources, e.Source(""))
 	}
 	return sources, err
 }
@@ -295,6 +234,9 @@ const longColumn = 100
 func printInstance(w io.Writer, in datasets.Instance) error {
 	var short, long strings.Builder
 	for _, name := range columns(in) {
+		if name == "image" {
+			continue // it comes last, as in rows that name it otherwise, or not at all
+		}
 		var text string
 		if json.Unmarshal(in.Row[name], &text) != nil {
 			text = string(in.Row[name])

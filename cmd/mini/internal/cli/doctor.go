@@ -21,12 +21,7 @@ import (
 )
 
 // doctorOptions are the flags of mini doctor: those of the batch to come.
-type doctorOptions struct {
-	configFlags
-	subsetFlags
-	selection datasets.Selection
-	json      bool
-}
+type doctorOptions struct{ benchOptions }
 
 func newDoctor(s Streams) *cobra.Command {
 	o := &doctorOptions{}
@@ -45,17 +40,13 @@ but starts nothing, fetches nothing and costs nothing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
-	o.subsetFlags.flags(f)
-	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "only this `ID`; repeatable")
-	f.StringVar(&o.selection.Filter, "filter", "", "only ids that begin with a match of this `REGEX`")
-	f.StringVar(&o.selection.Slice, "slice", "", "`START:STOP:STEP` of the rows, after the filter")
-	f.IntP("workers", "w", 1, "instances at once")
-	o.configFlags.flags(f)
-	for _, name := range []string{"cost-limit", "no-autosubmit"} { // taken, so that a batch's flags can be given as they are
+	o.flags(f)
+	// Taken, so that a batch's flags can be given as they are, and without a
+	// meaning here.
+	for _, name := range []string{"cost-limit", "no-autosubmit", "redo-existing", "dry-run", "progress"} {
 		_ = f.MarkHidden(name) // fails for flags that do not exist
 	}
-	f.BoolVar(&o.json, "json", false, "print the checks as JSON on stdout")
+	f.Lookup("json").Usage = "print the checks as JSON on stdout"
 	return cmd
 }
 
@@ -64,30 +55,26 @@ func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
 	if len(o.subsets) == 1 && o.subsets[0] == demoSubset {
 		layers = append(layers, "demo")
 	}
-	cfg, err := o.resolve(layers...)
-	if err != nil {
-		return err
+	cfg, settings := o.resolve(layers...)
+	if settings != nil { // one check fails, the others go by the defaults
+		var err error
+		if cfg, err = shippedOnly(layers...); err != nil {
+			return err
+		}
 	}
 	container, err := containerConfig(cfg, "")
 	if err != nil {
-		return err
+		settings = err
 	}
-	here, err := os.Getwd()
-	if err != nil {
-		return usagef("this folder cannot be used: %w", err)
-	}
-	cache, err := cacheDir()
-	if err != nil {
-		return err
-	}
-	own := cmp.Or(cfg.Model.BaseURL, os.Getenv("OPENAI_BASE_URL"))
+	here := cmp.Or(o.output, ".")
+	cache, _ := cacheDir() // the check says what is wrong
 	c := doctor.Config{
 		Environment: cfg.Environment.Class, HelperDir: cfg.Environment.HelperDir, Platform: cfg.Environment.Platform,
 		MemoryBytes: memoryOf(container), Workers: cfg.Run.Workers,
 		Scripted: cfg.Model.Class == "scripted", Model: cfg.Model.Name,
-		BaseURL: cmp.Or(own, openai.DefaultBaseURL), OwnServer: own != "",
+		BaseURL: cmp.Or(cfg.Model.BaseURL, openai.DefaultBaseURL), OwnServer: cfg.Model.BaseURL != "",
 		KeyEnv: cfg.Model.APIKeyEnv, Key: os.Getenv(cfg.Model.APIKeyEnv),
-		Dir: here, Cache: cache, Hub: pingHub, Hint: hintOf, Terminal: terminalOf(s),
+		Settings: settings, Dir: here, Cache: cache, Hub: pingHub, Hint: hintOf, Terminal: terminalOf(s),
 	}
 	if len(o.subsets) > 0 {
 		c.Plan = func(ctx context.Context) (doctor.Plan, error) { return o.plan(ctx, cfg) }
@@ -111,6 +98,19 @@ func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
 		return usagef("not ready: %s; see FAIL above", strings.Join(failed, ", "))
 	}
 	return nil
+}
+
+// shippedOnly is the configuration without anything of the user's.
+func shippedOnly(names ...string) (*configs.Resolved, error) {
+	var layers []configs.Layer
+	for _, name := range names {
+		l, err := configs.Shipped(name)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	return configs.Merge(layers...)
 }
 
 // memoryOf is how much a sandbox may take, in bytes; 0 means no bound.

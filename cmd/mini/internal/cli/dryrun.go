@@ -12,7 +12,9 @@ import (
 func printPlan(w io.Writer, p plan) error {
 	var s strings.Builder
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&s, "%-10s %s\n", name, report.Printable(fmt.Sprintf(format, args...)))
+		for i, part := range report.Wrap(report.Printable(fmt.Sprintf(format, args...)), helpWidth-11) {
+			fmt.Fprintf(&s, "%-10s %s\n", label(i, name), part)
+		}
 	}
 	s.WriteString("dry run: nothing is started, and no model is called\n\n")
 	for i, e := range p.Datasets {
@@ -27,6 +29,9 @@ func printPlan(w io.Writer, p plan) error {
 	line("model", "%s", modelText(p.Model))
 	line("cost", "%s", costText(p.Cost, p.Selected-p.Done))
 	line("folder", "%s", p.Folder)
+	if p.Obstacle != "" {
+		line("BUT", "it would not start: %s", p.Obstacle)
+	}
 
 	s.WriteString("\ninstances, in order:\n")
 	for i, in := range p.Instances {
@@ -69,7 +74,7 @@ func instancesText(p plan) string {
 
 func imagesText(p imagePlan) string {
 	if p.Problem != "" {
-		return fmt.Sprintf("%d distinct; nothing is known of them: %s", p.Distinct, p.Problem)
+		return fmt.Sprintf("%d distinct; which are here is not known", p.Distinct)
 	}
 	text := fmt.Sprintf("%d distinct: %d here", p.Distinct, p.Local)
 	if p.Local > 0 {
@@ -90,9 +95,12 @@ func diskText(p imagePlan) string {
 }
 
 func modelText(m modelPlan) string {
-	text := m.Name + ", class " + m.Class
 	if m.Class == "scripted" {
-		return text + ": replies from a file"
+		return "none: the replies are scripted, and come from a file"
+	}
+	text := m.Name + ", class " + m.Class
+	if m.Name == "" {
+		text = "none is named, class " + m.Class
 	}
 	if m.BaseURL != "" {
 		text += ", at " + m.BaseURL
@@ -110,8 +118,8 @@ func costText(c costPlan, attempts int) string {
 	case *c.Ceiling == 0 && c.PriceKnown:
 		return "nothing: no model is called"
 	}
-	text := fmt.Sprintf("at most $%.2f: %s at $%.2f each, and what their last calls cost",
-		*c.Ceiling, report.Count(attempts, "attempt"), c.LimitPerAttempt)
+	text := fmt.Sprintf("at most $%.2f, for %s at $%.2f each; $%.2f if each had to be tried again and again; and what the last calls cost",
+		*c.Ceiling, report.Count(attempts, "attempt"), c.LimitPerAttempt, *c.CeilingOfTries)
 	if !c.PriceKnown {
 		text += "; it holds only if the server reports costs, since model.price is not set"
 	}

@@ -49,11 +49,11 @@ func (c *configFlags) resolve(shipped ...string) (*configs.Resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cfg, checkModelName(cfg, os.Getenv("OPENAI_BASE_URL"))
+	return cfg, checkModelName(cfg)
 }
 
 // merge lays the layers on top of each other, in the order of the design: the
-// shipped defaults, the user's file, the variables of mini-swe-agent, what the
+// shipped defaults, OPENAI_BASE_URL, the user's file, the variables of mini-swe-agent, what the
 // command adds, -c, and the flags.
 func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 	var layers []configs.Layer
@@ -67,6 +67,11 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 		}
 		if i > 0 {
 			continue
+		}
+		if base := os.Getenv("OPENAI_BASE_URL"); base != "" {
+			if err := add(configs.Setting("OPENAI_BASE_URL", "model.base_url", strconv.Quote(base))); err != nil {
+				return nil, err
+			}
 		}
 		// The user's own settings come right above the defaults; what a
 		// command adds to those (the demo's settings) is above them.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/doctor"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
@@ -24,9 +26,11 @@ type job struct {
 	cfg    *configs.Resolved
 	work   workload
 	agent  *agent.Agent
-	models runner.Models // nil for a dry run
+	models runner.Models
 	isDemo bool
 	dir    string
+	// obstacle is why a dry run's batch would not start.
+	obstacle error
 }
 
 // run works the batch and says how it ended.
@@ -41,7 +45,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	// The engine is asked before the folder is made: where none answers, no
 	// empty run is left behind.
 	var log *runner.Log
-	boxes, err := newSandboxes(ctx, kill, j.cfg, j.isDemo, j.dir, s.Err, func(e runner.Event) { log.Emit(e) })
+	boxes, err := newSandboxes(ctx, kill, j.cfg, j.isDemo, j.fallsBack(), j.dir, s.Err, func(e runner.Event) { log.Emit(e) })
 	if err != nil {
 		return err
 	}
@@ -67,19 +71,52 @@ func (j *job) explain(ctx context.Context, s Streams) error {
 		return err
 	}
 	if j.json {
-		return json.NewEncoder(s.Out).Encode(p)
+		err = json.NewEncoder(s.Out).Encode(p)
+	} else {
+		err = printPlan(s.Out, p)
 	}
-	return printPlan(s.Out, p)
+	if err == nil && p.Obstacle != "" {
+		err = usagef("it would not start; see the plan")
+	}
+	return err
+}
+
+// suits finds what would spoil the run: another model's results in its folder,
+// and more workers than this process may have files for.
+func (j *job) suits() error {
+	if err := doctor.Files(j.cfg.Run.Workers); err != nil {
+		return before(err)
+	}
+	run, err := runner.ReadRun(j.dir)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, runner.ErrNoRun) {
+		return nil // opening it will say more
+	}
+	if err != nil {
+		return err
+	}
+	theirs, ours := run.Manifest.Model.Name, modelName(j.cfg)
+	for _, in := range run.Instances {
+		if in.Result != nil && in.Result.Class.Counts() && theirs != "" && theirs != ours {
+			return usagef("%s has results of the model %s; predictions of two do not mix: give another folder with -o, or that model with -m", j.dir, theirs)
+		}
+	}
+	return nil
+}
+
+// fallsBack says that without an engine the commands would run on this
+// machine. That is only for the demo, and for who asked for nothing else.
+func (j *job) fallsBack() bool {
+	return j.isDemo && byDefault(j.cfg) && os.Getenv("DOCKER_HOST") == ""
 }
 
 // begin writes down what is run, says it, and runs it.
 func (j *job) begin(ctx context.Context, said io.Writer, b *runner.Batch, environmentClass string) (runner.Summary, error) {
 	config, err := j.cfg.YAML()
 	if err != nil {
-		return runner.Summary{}, err
+		return runner.Summary{}, before(err)
 	}
 	if b.Header, err = headerOf(j.cfg, environmentClass); err != nil {
-		return runner.Summary{}, err
+		return runner.Summary{}, before(err)
 	}
 	changed, err := b.Folder.Begin(runner.Manifest{
 		MiniVersion: Version,
@@ -88,13 +125,13 @@ func (j *job) begin(ctx context.Context, said io.Writer, b *runner.Batch, enviro
 		Environment: runner.Named{Class: environmentClass, Name: j.cfg.Environment.Image},
 	}, config)
 	if err != nil {
-		return runner.Summary{}, err
+		return runner.Summary{}, before(err)
 	}
 	if err := announce(said, j.cfg, j.work.dataset.Name, len(j.work.rows), environmentClass, b.Folder.Dir()); err != nil {
-		return runner.Summary{}, err
+		return runner.Summary{}, before(err)
 	}
 	if changed {
-		b.Log.Emit(runner.Event{Type: runner.Warning, Text: "an earlier session in this folder had another configuration; its results stay"})
+		b.Log.Emit(runner.Event{Type: runner.Warning, Text: "an earlier session in this folder had another configuration or dataset; its results stay"})
 	}
 	return b.Run(ctx, j.work.rows)
 }
@@ -104,7 +141,7 @@ func announce(w io.Writer, cfg *configs.Resolved, set string, n int, class, dir 
 	_, err := fmt.Fprintf(w, "mini bench: %s, %s, %s, %s sandboxes, model %s\nfiles go to %s\n",
 		report.Printable(set), report.Count(n, "instance"), report.Count(cfg.Run.Workers, "worker"), class, report.Printable(modelName(cfg)), report.Printable(dir))
 	if err == nil && cfg.Model.Class == "scripted" {
-		_, err = fmt.Fprintln(w, "the replies are scripted: they come from a file, and no model is called; everything else is real")
+		_, err = fmt.Fprintln(w, "the replies are scripted: no model is called, and all else is real")
 	}
 	return err
 }
@@ -123,15 +160,20 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 	switch {
 	case err != nil || failed != nil:
 		return err
+	case sum.Complete():
+		return nil // also when it was interrupted on its last steps
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w; start again with -o %s to go on", agent.ErrInterrupted, folder.Dir())
-	case !sum.Complete():
-		return errIncomplete
 	}
-	return nil
+	return errIncomplete
 }
 
-var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+// unfit is what has no place in the name of a folder.
+var unfit = regexp.MustCompile(`[^\pL\pN._-]+`)
+
+// maxName bounds the part of a folder's name that says what was run, in
+// characters.
+const maxName = 60
 
 // folder is where the run goes.
 func (o *benchOptions) folder() string {
@@ -142,8 +184,14 @@ func (o *benchOptions) folder() string {
 	for _, s := range o.subsets {
 		names = append(names, strings.Trim(unfit.ReplaceAllString(filepath.Base(s), "-"), ".-"))
 	}
-	name := strings.Join(names, "+")
-	return filepath.Join("mini-runs", name+"-"+time.Now().Format("20060102-150405"))
+	name := []rune(strings.Join(names, "+"))
+	name = name[:min(len(name), maxName)]
+	first := filepath.Join("mini-runs", string(name)+"-"+time.Now().Format("20060102-150405"))
+	dir := first
+	for n := 2; exists(dir); n++ { // started twice in a second
+		dir = fmt.Sprintf("%s-%d", first, n)
+	}
+	return dir
 }
 
 // headerOf is what the journals of a run have in common.

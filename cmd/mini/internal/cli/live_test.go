@@ -77,6 +77,21 @@ func (s *screen) line(command string) {
 	s.tmux("send-keys", "Enter")
 }
 
+// left waits until the view has left the screen.
+func (s *screen) left(what string) {
+	s.t.Helper()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	timeout := time.After(30 * time.Second)
+	for strings.TrimSpace(s.tmux("display", "-p", "#{alternate_on}")) != "0" {
+		select {
+		case <-poll.C:
+		case <-timeout:
+			s.t.Fatalf("%s: the view has the screen", what)
+		}
+	}
+}
+
 // restored looks at the terminal after mini: the normal screen, what was on it
 // before, a cursor, and a line that edits and shows what is typed.
 func (s *screen) restored(what string, texts ...string) {
@@ -191,5 +206,30 @@ func TestLiveOnATerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.until("at the end", "2 of 3", "ready$")
+	})
+	t.Run("background", func(t *testing.T) {
+		dir := batchFolder(t)
+		s := newScreen(t, dir)
+		s.line("set -m")
+		s.line(strings.TrimSuffix(liveBatch, "; echo code $?"))
+		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
+		s.tmux("send-keys", "C-z")
+		s.until("while it is stopped", "Stopped")
+		s.line("bg")
+		s.until("after bg", "FAIL  ScriptExhausted", "mini: in the background", "ready$")
+		s.line("clear; jobs")
+		s.until("it runs", "Running")
+		s.line("fg")
+		s.until("after fg", "1/3", "running", "Ctrl-C stops")
+		s.tmux("send-keys", "C-z")
+		s.left("when it is stopped again")
+		s.line("bg; echo again")
+		s.until("after bg again", "\nagain")
+		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s.until("at the end, with nobody at the terminal", "[2/3] ", "[3/3] ", "2 of 3 instances have a result")
+		s.line("wait; jobs; echo over")
+		s.restored("at the end", "over")
 	})
 }

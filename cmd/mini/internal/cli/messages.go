@@ -54,6 +54,17 @@ func (m *messages) divert(say func(line string), hold bool) {
 	m.say, m.hold = say, hold
 }
 
+// taken follows a view: what is written goes there while say is not nil, and
+// what was held is printed when the user has sent it to the background.
+func (m *messages) taken(say func(line string)) {
+	if say != nil {
+		m.divert(say, true)
+		return
+	}
+	m.release()
+	_, _ = fmt.Fprintln(m, "mini: in the background, with plain lines; fg brings the screen back") // only for people
+}
+
 // release ends that and prints what was held.
 func (m *messages) release() {
 	m.mu.Lock()

@@ -31,6 +31,8 @@ type plan struct {
 	Cost      costPlan           `json:"cost"`
 	Instances []plannedInstance  `json:"instances"`
 	Prompts   promptPlan         `json:"prompts"`
+	// Obstacle is why the batch would not start; empty where it would.
+	Obstacle string `json:"obstacle,omitempty"`
 }
 
 // plannedInstance is one instance and the image of its sandbox.
@@ -60,9 +62,12 @@ type modelPlan struct {
 
 // costPlan is how much money may be spent at most: nil where nothing bounds it.
 type costPlan struct {
-	LimitPerAttempt float64  `json:"limit_per_attempt"`
-	Ceiling         *float64 `json:"ceiling"`
-	PriceKnown      bool     `json:"price_known"`
+	LimitPerAttempt float64 `json:"limit_per_attempt"`
+	// Ceiling is that of one attempt for each instance, CeilingOfTries that of
+	// as many as are made where sandboxes or the provider fail.
+	Ceiling        *float64 `json:"ceiling"`
+	CeilingOfTries *float64 `json:"ceiling_of_tries"`
+	PriceKnown     bool     `json:"price_known"`
 }
 
 // promptPlan is what the first instance's conversation would begin with.
@@ -83,8 +88,8 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 		Datasets: w.dataset.Editions, Rows: w.dataset.Rows, Selected: len(w.rows), Folder: j.dir,
 		Workers: cfg.Run.Workers, Sandbox: cfg.Environment.Class,
 		Model: modelPlan{
-			Class: cfg.Model.Class, Name: modelName(cfg),
-			BaseURL: cmp.Or(cfg.Model.BaseURL, os.Getenv("OPENAI_BASE_URL")),
+			Class: cfg.Model.Class, Name: cfg.Model.Name,
+			BaseURL: cfg.Model.BaseURL,
 			KeyEnv:  cfg.Model.APIKeyEnv, KeyPresent: os.Getenv(cfg.Model.APIKeyEnv) != "",
 		},
 	}
@@ -113,6 +118,15 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 	if len(images) > 0 {
 		p.Images = measure(ctx, images, cfg.Environment.Platform)
 	}
+	if p.Images.Problem != "" && j.fallsBack() {
+		p.Sandbox, p.Images = "local", imagePlan{}
+	}
+	switch {
+	case j.obstacle != nil:
+		p.Obstacle = j.obstacle.Error()
+	case p.Images.Problem != "":
+		p.Obstacle = p.Images.Problem
+	}
 	first := w.rows[0]
 	p.Prompts.ID = first.ID
 	p.Prompts.System, p.Prompts.Instance, err = j.agent.Prompts(
@@ -130,7 +144,7 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 func finished(dir string) (map[string]bool, error) {
 	done := map[string]bool{}
 	run, err := runner.ReadRun(dir)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, runner.ErrNoRun) && runner.Fit(dir) == nil {
 		return done, nil
 	}
 	if err != nil {
@@ -151,10 +165,11 @@ func costOf(cfg *configs.Resolved, attempts int) costPlan {
 	}
 	switch {
 	case cfg.Model.Class == "scripted":
-		c.Ceiling = new(float64)
+		c.Ceiling, c.CeilingOfTries = new(float64), new(float64)
 	case c.LimitPerAttempt > 0:
-		ceiling := c.LimitPerAttempt * float64(attempts)
-		c.Ceiling = &ceiling
+		once := c.LimitPerAttempt * float64(attempts)
+		tries := once * float64(cfg.Run.MaxTries)
+		c.Ceiling, c.CeilingOfTries = &once, &tries
 	}
 	return c
 }

@@ -96,14 +96,21 @@ func newProgress(kind string, s Streams, h heading) (*progress, error) {
 		warn := report.NewLines(m.w).Event // m holds its lock when it says something
 		m.divert(func(line string) { warn(runner.Event{Type: runner.Warning, Time: time.Now(), Text: line}) }, false)
 	case progressNone:
-		p.shown = report.NewProblems(m, h.ids).Event
+		p.shown = report.NewProblems(p.plain(m)).Event
 	case progressLive:
-		p.shown = report.NewPlain(unlessTaken{m}, h.ids).Event
-		p.problems = report.NewProblems(onlyHeld{m}, h.ids)
+		p.shown = p.plain(unlessTaken{m}).Event
+		p.problems = report.NewProblems(p.plain(onlyHeld{m}))
 	default:
-		p.shown = report.NewPlain(m, h.ids).Event
+		p.shown = p.plain(m).Event
 	}
 	return p, nil
+}
+
+// plain writes lines that fit stderr, where that is a terminal.
+func (p *progress) plain(w io.Writer) *report.Plain {
+	lines := report.NewPlain(w, p.head.ids)
+	lines.Width = func() int { return terminalWidth(p.stderr.file()) }
+	return lines
 }
 
 // Writer takes what is said before the run begins.
@@ -142,8 +149,8 @@ func (p *progress) take() {
 		Terminal:  p.stderr.file(),
 		Title:     tui.Title{Dataset: p.head.dataset, Model: p.head.model, Folder: p.head.folder},
 		Interrupt: interruptSelf,
+		Taken:     p.stderr.taken,
 	})
-	p.stderr.divert(p.live.Say, true)
 }
 
 // release gives the screen back and prints what was held for that moment.

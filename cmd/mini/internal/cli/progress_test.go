@@ -2,8 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/runner"
 )
 
 func TestChooseProgress(t *testing.T) {
@@ -46,6 +50,19 @@ func TestChooseProgress(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// A pull that came to nothing is not told as one that has.
+func TestPullEvents(t *testing.T) {
+	var got []string
+	tell := pullEvents(func(e runner.Event) { got = append(got, fmt.Sprint(e.Text, " ", e.Pull.Failed)) })
+	tell(docker.PullProgress{Image: "a", Layers: 2, LayersDone: 1, Bytes: 1e6, Total: 2e6})
+	tell(docker.PullProgress{Image: "a", Done: true})
+	tell(docker.PullProgress{Image: "b", Done: true, Failed: true})
+	want := "a: 1 of 2 layers, 1 of 2 MB false|a: the pull has ended false|b: the pull has failed true"
+	if strings.Join(got, "|") != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -3,10 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories"
 )
 
 func newReport(s Streams) *cobra.Command {
@@ -103,56 +102,9 @@ func glance(w io.Writer, sum runner.Summary, dir string, ids []string) error {
 	if err != nil {
 		return errors.Join(report.Summary(w, sum, dir), err)
 	}
-	return report.NewGlance(run, ids, time.Now()).Write(w, widthOf(w))
-}
-
-// defaultRuns is where mini bench puts runs that are given no folder.
-const defaultRuns = "mini-runs"
-
-// noRun says what the user may have meant.
-func noRun(dir string, err error) error {
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		text := fmt.Sprintf("%s: there is no such folder", dir)
-		if near := newestRun(defaultRuns); near != "" {
-			text += "; the newest run here is " + near
-		}
-		return usagef("%s", text)
-	case !errors.Is(err, runner.ErrNoRun):
-		return &usageError{err}
-	}
-	if info, serr := os.Stat(dir); serr == nil && !info.IsDir() {
-		return usagef("%s is a file; give the folder of the run: mini report %s", dir, filepath.Dir(dir))
-	}
-	if above := filepath.Dir(filepath.Clean(dir)); isRun(above) {
-		return usagef("%s is an instance of a run: mini report %s -i %s", dir, above, filepath.Base(dir))
-	}
-	if near := newestRun(dir); near != "" {
-		return usagef("%s holds runs, and is none itself; the newest one: mini report %s", dir, near)
-	}
-	return &usageError{err}
-}
-
-// newestRun is the run in a folder of runs that was touched last.
-func newestRun(dir string) string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return ""
-	}
-	newest, when := "", time.Time{}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if info, err := e.Info(); err == nil && e.IsDir() && info.ModTime().After(when) && isRun(path) {
-			newest, when = path, info.ModTime()
-		}
-	}
-	return newest
-}
-
-// isRun goes by the file that every run has from its beginning.
-func isRun(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "run.json"))
-	return err == nil
+	g := report.NewGlance(run, ids, time.Now())
+	g.NextIsSaid = sum.Unstarted > 0 || sum.Classes[trajectories.Interrupted] > 0 // an interrupt ends with how to go on
+	return g.Write(w, widthOf(w))
 }
 
 // Widths of what is shown, in characters.
@@ -164,13 +116,21 @@ const (
 
 // widthOf is how wide lines may be.
 func widthOf(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return plainWidth
+	f, _ := w.(*os.File)
+	if width := terminalWidth(f); width > 0 {
+		return min(width, mostWidth)
+	}
+	return plainWidth
+}
+
+// terminalWidth is how wide a terminal is, and 0 where there is none.
+func terminalWidth(f *os.File) int {
+	if f == nil {
+		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {
-		return plainWidth
+		return 0
 	}
-	return min(max(width, leastWidth), mostWidth)
+	return max(width, leastWidth)
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/minibench/mini/configs"
 )
 
 // newRoot is the tree of commands. kill is the context that ends only when
@@ -64,6 +67,17 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usagef("--%s: %s is needed, %.60q is not; see %s --help",
 			bad.GetFlag().Name, valueKind(bad.GetFlag().Value.Type()), bad.GetValue(), cmd.CommandPath())
 	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if near := configs.Nearest(unknown.GetSpecifiedName(), names); near != "" && len(unknown.GetSpecifiedName()) > 1 {
+			return usagef("%w; did you mean --%s?", err, near)
+		}
+	}
 	return usagef("%w; see %s --help", err, cmd.CommandPath())
 }
 
@@ -84,6 +98,9 @@ func valueKind(flagType string) string {
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
+	}
+	if cmd == cmd.Root() && strings.Contains(args[0], " ") {
+		return usagef("did you mean mini -t %.60q?", args[0])
 	}
 	if cmd.HasSubCommands() {
 		text := fmt.Sprintf("unknown command %.60q", args[0])

@@ -85,7 +85,7 @@ func (s *sandboxes) Close() error { return s.close() }
 // newSandboxes connects to what the configuration names. The demo works
 // without a container engine too, and says so.
 func newSandboxes(
-	ctx, kill context.Context, cfg *configs.Resolved, isDemo bool, run string, w io.Writer, emit func(runner.Event),
+	ctx, kill context.Context, cfg *configs.Resolved, isDemo, fallBack bool, run string, w io.Writer, emit func(runner.Event),
 ) (*sandboxes, error) {
 	s := &sandboxes{class: cfg.Environment.Class, live: map[env.Environment]bool{}}
 	var err error
@@ -94,7 +94,7 @@ func newSandboxes(
 		err = s.local(cfg, isDemo)
 	default:
 		err = s.docker(ctx, cfg, run, w, emit)
-		if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.DaemonUnavailable && isDemo && byDefault(cfg) {
+		if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.DaemonUnavailable && fallBack {
 			_, _ = fmt.Fprintln(w, "mini: no container engine answers, so the demo runs in the local environment: the repositories are unpacked in a temporary folder and the commands run on this machine") // only for people
 			s.class = "local"
 			err = s.local(cfg, isDemo)
@@ -181,11 +181,14 @@ func pullEvents(emit func(runner.Event)) func(docker.PullProgress) {
 		}
 		told[p.Image] = time.Now()
 		text := fmt.Sprintf("%s: %d of %d layers, %d of %d MB", p.Image, p.LayersDone, p.Layers, p.Bytes/1e6, p.Total/1e6)
-		if p.Done {
+		switch {
+		case p.Failed:
+			text = p.Image + ": the pull has failed"
+		case p.Done:
 			text = p.Image + ": the pull has ended"
 		}
 		emit(runner.Event{Type: runner.Pull, Text: text, Pull: &runner.PullState{
-			Image: p.Image, Layers: p.Layers, LayersDone: p.LayersDone, Bytes: p.Bytes, Total: p.Total, Done: p.Done,
+			Image: p.Image, Layers: p.Layers, LayersDone: p.LayersDone, Bytes: p.Bytes, Total: p.Total, Done: p.Done, Failed: p.Failed,
 		}})
 	}
 }

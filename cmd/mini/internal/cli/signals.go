@@ -40,7 +40,7 @@ func interruptible(ctx context.Context, kill context.CancelCauseFunc, w io.Write
 				kill(agent.ErrInterrupted)
 				return
 			}
-			_, _ = fmt.Fprintln(w, "mini: stopping; what runs is ended cleanly and its work kept. Once more to kill it at once.") // only for people
+			_, _ = fmt.Fprintln(w, "mini: stopping in good order, and keeping what was done; once more to stop at once") // only for people
 			cancel(agent.ErrInterrupted)
 		}
 	}()

@@ -29,7 +29,7 @@ type subsetFlags struct {
 }
 
 func (o *subsetFlags) flags(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.subsets, "subset", nil, "`SET`: alias, org/name or path; repeatable")
+	f.StringArrayVar(&o.subsets, "subset", nil, "`SET`: alias, org/name, path, -; repeatable")
 	f.StringVar(&o.split, "split", "", "`NAME`: test, dev ... (default: its usual)")
 }
 
@@ -53,15 +53,15 @@ const demoSubset = "demo"
 // folder that is there, or a set on the hub.
 func openSubset(ctx context.Context, s Streams, name, split string) (datasets.Source, error) {
 	if name == demoSubset {
-		return datasets.Embedded(demoSubset, demo.Rows()), nil
+		return openDemo(split)
 	}
-	if _, err := os.Stat(name); err == nil || !errors.Is(err, os.ErrNotExist) || looksLikeFile(name) {
+	if _, err := os.Stat(name); err == nil || !errors.Is(err, os.ErrNotExist) || looksLikeFile(name) || meansFile(name) {
 		return datasets.Local(name, split)
 	}
-	ref, err := hub.ParseRef(name, split)
+	ref, err := parseRef(name, split)
 	if err != nil {
-		if near := configs.Nearest(name, subsetNames()); near != "" {
-			return datasets.Source{}, usagef("there is no dataset %.60q; did you mean %s?", name, near)
+		if datasets.NearFile(name) != "" {
+			return datasets.Local(name, split)
 		}
 		return datasets.Source{}, err
 	}
@@ -78,10 +78,48 @@ func openSubset(ctx context.Context, s Streams, name, split string) (datasets.So
 	return edition.Source(name), nil
 }
 
+func openDemo(split string) (datasets.Source, error) {
+	if split != "" {
+		return datasets.Source{}, usagef("%s has no split %.40q, and no others; leave --split away", demoSubset, split)
+	}
+	return datasets.Embedded(demoSubset, demo.Rows()), nil
+}
+
+// parseRef is hub.ParseRef for who may have meant any dataset that has a name.
+func parseRef(name, split string) (hub.Ref, error) {
+	ref, err := hub.ParseRef(name, split)
+	e, ok := errors.AsType[*hub.Error](err)
+	if !ok {
+		return ref, err
+	}
+	if near := configs.Nearest(name, subsetNames()); near != "" {
+		return ref, usagef("there is no dataset %.60q; did you mean %s?", name, near)
+	}
+	helpful := *e
+	helpful.Hint = "a dataset is " + demoSubset + ", an alias (" + strings.Join(aliasNames(), ", ") + "), org/name on the hub, either of these with @revision, or a file"
+	return ref, &helpful
+}
+
 // fileName matches what can only be meant as a file or folder.
-var fileName = regexp.MustCompile(`^[./~\\]|^[A-Za-z]:|\.(jsonl?|parquet)(\.gz)?$|\.gz$|[/\\]$`)
+var fileName = regexp.MustCompile(`^-$|^[./~\\]|^[A-Za-z]:|\.(jsonl?|parquet)(\.gz)?$|\.gz$|[/\\]$`)
 
 func looksLikeFile(name string) bool { return fileName.MatchString(name) }
+
+// ending matches what ends like a file. The versions that names on the hub end
+// with have a digit after the dot.
+var ending = regexp.MustCompile(`\.[A-Za-z]\w{1,9}$`)
+
+// meansFile says that a name in a folder that is here is rather that of a
+// mistyped file than of a dataset on the hub, whose organization the folder
+// could be called after.
+func meansFile(name string) bool {
+	folder := filepath.Dir(name)
+	if folder == "." || strings.Contains(name, "@") {
+		return false
+	}
+	info, err := os.Stat(folder)
+	return err == nil && info.IsDir() && (ending.MatchString(name) || datasets.NearFile(name) != "")
+}
 
 // openHub is the hub as the environment says: HF_ENDPOINT, HF_TOKEN and
 // HF_HUB_OFFLINE mean what they mean to the hub's own tools.
@@ -186,7 +224,8 @@ func (f *fetchLines) finish() {
 // to be fetched. A key press waits for neither a hub nor a pipe.
 func sourceHere(ctx context.Context, name, split string) (datasets.Source, bool) {
 	if name == demoSubset {
-		return datasets.Embedded(demoSubset, demo.Rows()), true
+		source, err := openDemo(split)
+		return source, err == nil
 	}
 	if info, err := os.Stat(name); err == nil {
 		if !info.Mode().IsRegular() && !info.IsDir() {

@@ -97,7 +97,7 @@ func newTaskSandbox(ctx, kill context.Context, cfg *configs.Resolved, name strin
 	if cfg.Environment.Class == "docker" && cfg.Environment.Image == "" {
 		return nil, usagef("which image? add -c environment.image=NAME")
 	}
-	boxes, err := newSandboxes(ctx, kill, cfg, false, name, w, progress.Event)
+	boxes, err := newSandboxes(ctx, kill, cfg, false, false, name, w, progress.Event)
 	if err != nil || cfg.Environment.Class != "local" {
 		return boxes, err
 	}
@@ -284,7 +284,7 @@ func shown(output []byte) string {
 func asker(s Streams) func(context.Context, string) error {
 	answers := bufio.NewReader(s.In)
 	return func(ctx context.Context, _ string) error {
-		if _, err := fmt.Fprint(s.Err, "\nRun this command? [Enter] yes, or say what to do instead: "); err != nil {
+		if _, err := fmt.Fprint(s.Err, "\nRun this command? [Enter] yes, [n] no, or say what to do instead: "); err != nil {
 			return err
 		}
 		line := make(chan string, 1)

@@ -125,8 +125,8 @@ func keep(t *testing.T, i int, text string, more ...string) {
 
 // terminal is a real one: a pane of tmux, which can say what it shows.
 type terminal struct {
-	socket  string
-	columns int
+	socket        string
+	columns, rows int
 }
 
 func newTerminal(t *testing.T, place tourPlace, columns, rows int) *terminal {
@@ -137,7 +137,7 @@ func newTerminal(t *testing.T, place tourPlace, columns, rows int) *terminal {
 		}
 		t.Skip("tmux is missing: scripts/setup.sh test installs it")
 	}
-	term := &terminal{socket: filepath.Join(t.TempDir(), "tmux"), columns: columns}
+	term := &terminal{socket: filepath.Join(t.TempDir(), "tmux"), columns: columns, rows: rows}
 	cmd := term.tmux(t.Context(), "-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows),
 		"bash", "--norc", "--noprofile")
 	cmd.Dir, cmd.Env = place.dir, append(place.env, `PS1=exit $? > `, "TERM=xterm-256color")
@@ -215,8 +215,13 @@ func (term *terminal) take(t *testing.T, i int, command string) {
 	}
 	if strings.Contains(command, "bench") && !strings.Contains(command, "--dry-run") {
 		keep(t, i, live, "-live")
-		if live == "" {
-			t.Errorf("$ %s\nnever took the screen", command)
+		for _, want := range []string{" mini bench · ", " workers\n", " #  instance ", "Ctrl-C stops"} {
+			if !strings.Contains(live, want) {
+				t.Errorf("$ %s\nshowed no %q:\n%s", command, want, live)
+			}
+		}
+		if n := 1 + strings.Count(live, "\n"); n != term.rows {
+			t.Errorf("$ %s\nfilled %d rows of %d", command, n, term.rows)
 		}
 	}
 	if state := term.run(t, "display-message", "-p", "#{alternate_on} #{cursor_flag}"); state != "0 1" {
@@ -232,8 +237,8 @@ func (term *terminal) take(t *testing.T, i int, command string) {
 	}
 }
 
-// wide are commands that show texts of others, and paths.
-var wide = regexp.MustCompile(`show|--dry-run| -t |bench|datasets fetch`)
+// wide are commands that show texts of others, and paths, as they are.
+var wide = regexp.MustCompile(`show| -t | -i |bench .*runs/first$`)
 
 // history is all that was shown since it was cleared, lines joined again that
 // the terminal broke.

@@ -62,9 +62,6 @@ func newOpenAI(cfg *configs.Resolved) (model.Model, error) {
 		return nil, usagef("no model is named; use -m NAME, or --model-class scripted")
 	}
 	base := m.BaseURL
-	if base == "" {
-		base = os.Getenv("OPENAI_BASE_URL")
-	}
 	key := os.Getenv(m.APIKeyEnv)
 	if key == "" && base == "" {
 		return nil, usagef("no key: set the environment variable %s, or -c model.base_url=URL for a server that needs none", m.APIKeyEnv)

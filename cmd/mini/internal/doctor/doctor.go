@@ -56,6 +56,10 @@ type Config struct {
 	KeyEnv    string // the name of the variable with the key
 	Key       string `json:"-"` // sent to BaseURL and nowhere else, never shown
 
+	// Settings is what is wrong with flags, files or variables; the others
+	// are the defaults then.
+	Settings error
+
 	Dir   string // where runs go
 	Cache string // where datasets are kept
 	// Plan looks at the images of the instances that are to be run; nil
@@ -98,6 +102,7 @@ const (
 func Examine(ctx context.Context, cfg Config) []Check {
 	e := &examination{Config: cfg}
 	return examine(ctx, allTimeout, []probe{
+		{"settings", Fail, e.settings},
 		{"docker", e.needed(), e.docker},
 		{"helper", e.needed(), e.helper},
 		{"images", Warn, e.plan},
@@ -124,6 +129,7 @@ func examine(ctx context.Context, limit time.Duration, probes []probe) []Check {
 		go func() { results[i] <- p.run(ctx) }()
 	}
 	var checks []Check
+	var late <-chan time.Time // one for all, so that many late ones take no longer
 	for i, p := range probes {
 		select {
 		case found := <-results[i]:
@@ -131,14 +137,30 @@ func examine(ctx context.Context, limit time.Duration, probes []probe) []Check {
 			continue
 		case <-ctx.Done():
 		}
+		if late == nil {
+			late = after(limit / 20)
+		}
 		select { // it may have been about to answer
 		case found := <-results[i]:
 			checks = append(checks, found...)
-		case <-time.After(limit / 20):
+			continue
+		case <-late:
+		}
+		select { // or have done so long ago
+		case found := <-results[i]:
+			checks = append(checks, found...)
+		default:
 			checks = append(checks, Check{p.name, p.late, "no answer within " + limit.String(), "something on this machine hangs; try again"})
 		}
 	}
 	return checks
+}
+
+// after is a channel that is closed after a while.
+func after(d time.Duration) <-chan time.Time {
+	c := make(chan time.Time)
+	time.AfterFunc(d, func() { close(c) })
+	return c
 }
 
 // examination is one run of all checks.

@@ -20,6 +20,15 @@ const (
 	littleForImages = 20 << 30
 )
 
+// settings is about flags, files and variables: the other checks go by what
+// they say.
+func (e *examination) settings(context.Context) []Check {
+	if e.Settings == nil {
+		return nil
+	}
+	return []Check{{"settings", Fail, e.Settings.Error(), "mend it, or leave it out; the checks below go by mini's own defaults"}}
+}
+
 // disks is about the folders that mini itself writes to.
 func (e *examination) disks(context.Context) []Check {
 	return []Check{
@@ -30,6 +39,9 @@ func (e *examination) disks(context.Context) []Check {
 
 // folder says whether a folder can be written to, and how much fits.
 func folder(name, dir string, little uint64, advice string) Check {
+	if dir == "" {
+		return Check{name, Warn, "the system names no folder for it", "set XDG_CACHE_HOME, or HOME"}
+	}
 	there := existing(dir)
 	if err := writable(there); err != nil {
 		_, elsewhere, _ := strings.Cut(advice, ", or ")
@@ -164,6 +176,17 @@ const (
 	ownFiles    = 64
 	workerFiles = 12
 )
+
+// Files says whether so many workers may have the files open that they need.
+func Files(workers int) error {
+	limit, ok := openFiles()
+	needs := uint64(ownFiles + workerFiles*max(workers, 1))
+	if !ok || limit >= needs {
+		return nil
+	}
+	return fmt.Errorf("%d files may be open at once, and %s may need %d; say ulimit -n %d before mini, or take fewer workers",
+		limit, report.Count(workers, "worker"), needs, max(needs, 1024))
+}
 
 func (e *examination) files(context.Context) []Check {
 	limit, ok := openFiles()

@@ -26,18 +26,37 @@ const help = ` Keys
    provider, environment      no result: run again by the next start
    interrupted, internal      likewise`
 
-func helpScreen(w, h int) string {
-	lines := strings.Split(help, "\n")
+func helpLines() []string { return strings.Split(help, "\n") }
+
+// helpScreen is the page from a line on, as far as that leaves no line empty
+// for which there is one.
+func helpScreen(w, h, top int) string {
+	lines, room := helpLines(), max(0, h-1)
+	top = clampHelp(top, h)
+	shown := lines[top:min(top+room, len(lines))]
 	out := make([]string, 0, h)
-	for _, l := range lines[:min(len(lines), max(0, h-1))] {
+	for _, l := range shown {
 		l = cut(l, w)
 		if !strings.HasPrefix(l, "   ") {
 			l = bold(l)
 		}
 		out = append(out, l)
 	}
-	for len(out) < h-1 {
+	for len(out) < room {
 		out = append(out, "")
 	}
-	return strings.Join(append(out, faint(cut(" ? goes back", w))), "\n")
+	keys := "? goes back"
+	switch {
+	case len(shown) == len(lines):
+	case top+len(shown) < len(lines):
+		keys = "↓ more   " + keys
+	default:
+		keys = "↑ more   " + keys
+	}
+	return strings.Join(append(out, faint(cut(" "+keys, w))), "\n")
+}
+
+// clampHelp keeps the first line shown where there are lines to show.
+func clampHelp(top, h int) int {
+	return max(0, min(top, len(helpLines())-max(0, h-1)))
 }

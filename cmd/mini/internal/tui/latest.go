@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -32,7 +33,7 @@ func pullLine(p runner.PullState, w int) string {
 		far = "asking the registry "
 	}
 	mark := coloured(blue, "↓")
-	return " " + mark + " " + beside(middle("pull "+clean(p.Image), max(12, w-4-width(far))), far, w-3)
+	return " " + mark + " " + beside(report.Middle("pull "+clean(p.Image), max(12, w-4-width(far))), far, w-3)
 }
 
 func (b *board) noteLine(n note, w int) string {
@@ -61,7 +62,7 @@ func (b *board) noteLine(n note, w int) string {
 	text := clean(n.text)
 	if n.instance != "" {
 		room := min(b.idWidth(w), w/2)
-		id := fit(middle(clean(n.instance), room), room) + "  "
+		id := fit(report.Middle(clean(n.instance), room), room) + "  "
 		text = id + text
 	}
 	return line + cut(text, room)

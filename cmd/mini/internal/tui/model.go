@@ -24,6 +24,7 @@ type model struct {
 	shared    *shared
 	frame     frame
 	help      bool
+	helpTop   int // first line of the help shown
 	interrupt func()
 	suspend   func()
 }
@@ -45,8 +46,6 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 func (m model) key(key string) (tea.Model, tea.Cmd) {
-	workers := m.shared.workers()
-	page := max(1, m.frame.layout(workers).rows-1)
 	m.frame.hint = ""
 	switch key {
 	case "ctrl+c":
@@ -56,27 +55,42 @@ func (m model) key(key string) (tea.Model, tea.Cmd) {
 	case "ctrl+l":
 		return m, tea.ClearScreen
 	case "?", "h":
-		m.help = !m.help
+		m.help, m.helpTop = !m.help, 0
 	case "esc", "enter":
 		m.help = false
 	case "q":
 		m.help = false
 		m.frame.hint = "q does not end the run; Ctrl-C stops it in good order"
-	case "up", "k":
-		m.frame.top--
-	case "down", "j":
-		m.frame.top++
-	case "pgup", "b":
-		m.frame.top -= page
-	case "pgdown", "space":
-		m.frame.top += page
-	case "home", "g":
-		m.frame.top = 0
-	case "end", "G", "shift+g":
-		m.frame.top = workers
 	}
-	m.frame.top = m.frame.clamp(m.frame.top, workers)
+	workers := m.shared.workers()
+	if m.help {
+		end := len(helpLines())
+		m.helpTop = clampHelp(scrolled(key, m.helpTop, m.frame.height-2, end), m.frame.height)
+	} else {
+		page := m.frame.layout(workers).rows - 1
+		m.frame.top = m.frame.clamp(scrolled(key, m.frame.top, page, workers), workers)
+	}
 	return m, nil
+}
+
+// scrolled is where a key leads from a line; end may be too far.
+func scrolled(key string, top, page, end int) int {
+	page = max(1, page)
+	switch key {
+	case "up", "k":
+		return top - 1
+	case "down", "j":
+		return top + 1
+	case "pgup", "b":
+		return top - page
+	case "pgdown", "space":
+		return top + page
+	case "home", "g":
+		return 0
+	case "end", "G", "shift+g":
+		return end
+	}
+	return top
 }
 
 func act(f func()) tea.Cmd {
@@ -92,7 +106,7 @@ func (m model) View() tea.View {
 	switch {
 	case m.frame.width <= 0 || m.frame.height <= 0:
 	case m.help:
-		v.Content = helpScreen(m.frame.width, m.frame.height)
+		v.Content = helpScreen(m.frame.width, m.frame.height, m.helpTop)
 	default:
 		v.Content = m.shared.draw(m.frame)
 	}

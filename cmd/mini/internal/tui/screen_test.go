@@ -168,8 +168,10 @@ func TestEverySize(t *testing.T) {
 					t.Fatalf("%dx%d: %v", w, h, err)
 				}
 			}
-			if err := wellFormed(helpScreen(w, h), w, h); err != nil {
-				t.Fatalf("help at %dx%d: %v", w, h, err)
+			for _, top := range []int{0, 3, 100} {
+				if err := wellFormed(helpScreen(w, h, top), w, h); err != nil {
+					t.Fatalf("help at %dx%d from %d: %v", w, h, top, err)
+				}
 			}
 		}
 	}
@@ -236,6 +238,40 @@ func TestScrolling(t *testing.T) {
 	s.screen(80, 50) // where all rows have room, none is above the screen
 	if got := rows(); got != "20-30" {
 		t.Errorf("after a larger screen and back: rows %s", got)
+	}
+}
+
+// On a short screen the help scrolls, and says that there is more.
+func TestHelpScrolls(t *testing.T) {
+	s := newStory(30, 100)
+	s.screen(40, 8)
+	s.send(press("?"))
+	for i, step := range []struct{ key, first, last, more string }{
+		{"", "Keys", "Ctrl-Z", "↓"},
+		{"up", "Keys", "Ctrl-Z", "↓"},
+		{"down", "↑ ↓", "? ", "↓"},
+		{"space", "?  ", "running", "↓"},
+		{"G", "waiting", "interrupted, internal", "↑"},
+		{"j", "waiting", "interrupted, internal", "↑"},
+		{"pgup", "What a worker", "waiting", "↓"},
+		{"home", "Keys", "Ctrl-Z", "↓"},
+	} {
+		if step.key != "" {
+			s.send(press(step.key))
+		}
+		lines := strings.Split(s.screen(40, 8), "\n")
+		first, last, foot := strings.TrimSpace(lines[0]), strings.TrimSpace(lines[6]), lines[7]
+		if !strings.HasPrefix(first, step.first) || !strings.HasPrefix(last, step.last) || foot != " "+step.more+" more   ? goes back" {
+			t.Errorf("step %d: after %q %q to %q, %q", i, step.key, first, last, foot)
+		}
+	}
+	s.send(press("j"))
+	s.send(press("?"))
+	if s.m.help || s.m.frame.top != 0 {
+		t.Error("what scrolls the help scrolls the rows")
+	}
+	if screen := s.screen(80, 24); strings.Contains(screen, "goes back") {
+		t.Errorf("the help is still there:\n%s", screen)
 	}
 }
 

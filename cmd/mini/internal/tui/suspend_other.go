@@ -4,7 +4,10 @@ package tui
 
 import "os"
 
-func (l *Live) suspend() {}
+// canStop says that Ctrl-Z does nothing.
+const canStop = false
+
+func stopGroup() {}
 
 // Foreground says whether this process may use the terminal.
 func Foreground(*os.File) bool { return true }

@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspend gives the screen back and stops the process group, as Ctrl-Z does
-// where the terminal makes a signal of it. When it goes on, it takes the screen
-// again.
-func (l *Live) suspend() {
-	if l.program.ReleaseTerminal() != nil {
-		return
-	}
+// canStop says that Ctrl-Z can stop this process.
+const canStop = true
+
+// stopGroup stops the process group, as Ctrl-Z does where the terminal makes a
+// signal of it. It returns when the group goes on.
+func stopGroup() {
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, unix.SIGCONT)
 	defer signal.Stop(resumed)
@@ -28,7 +27,6 @@ func (l *Live) suspend() {
 	case <-resumed:
 	case <-time.After(drawEvery):
 	}
-	_ = l.program.RestoreTerminal()
 }
 
 // Foreground says whether this process may use the terminal: a background job

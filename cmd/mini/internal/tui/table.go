@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
 )
 
 // columns are the widths of a row's parts; 0 leaves a part out.
@@ -80,12 +81,12 @@ func (b *board) row(i int, c columns, f frame) string {
 	case w.command == "" && w.attempt > 1:
 		command = faint(cut("attempt "+strconv.Itoa(w.attempt), c.command))
 	case w.phase == runner.Starting && w.image != "":
-		command = faint(middle(clean(w.image), c.command))
+		command = faint(report.Middle(clean(w.image), c.command))
 	case !w.current:
 		command = faint(command)
 	}
 	return " " + c.join([]string{
-		number, fit(middle(clean(w.instance), c.id), c.id),
+		number, fit(report.Middle(clean(w.instance), c.id), c.id),
 		phaseStyled(w.phase, b.pulling(w.image), c.phase), right(step, c.step),
 		faint(right(short(f.now.Sub(w.since)), c.time)), right(dollars(w.cost), c.cost), command,
 	})

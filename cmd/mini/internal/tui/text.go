@@ -70,19 +70,6 @@ func cut(s string, w int) string {
 	return ansi.TruncateWc(s, w, ellipsis)
 }
 
-// middle is s in at most w columns, cut in its middle: ids differ at their ends.
-func middle(s string, w int) string {
-	full := width(s)
-	if full <= w {
-		return s
-	}
-	tail := min(w/2, 8)
-	if w < 8 {
-		return cut(s, w)
-	}
-	return cut(s, w-tail) + ansi.TruncateLeftWc(s, full-tail, "")
-}
-
 // beside puts l at the left and r at the right of a line; where both have no
 // room, l is cut.
 func beside(l, r string, w int) string {

@@ -1,0 +1,160 @@
+package hub_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/datasets/hub/hubtest"
+)
+
+// flip changes a byte of a file, not its length.
+func flip(t *testing.T, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	data[len(data)/2] ^= 1
+	must(t, os.WriteFile(path, data, 0o600))
+}
+
+// A byte that changed in the cache is noticed by who reads the rows, and mended
+// by a fetch, which downloads nothing else.
+func TestChangedBlob(t *testing.T) {
+	row := []byte(`{"instance_id":"a","problem_statement":"p"}` + "\n")
+	s := server(t)
+	s.Add("org/small", hubtest.Commit(1), map[string][]byte{"test.jsonl": row, "dev.jsonl": row[1:]})
+	for name, want := range map[string]map[string][]byte{repo: files(), "org/small": {"test.jsonl": row}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			ref := hub.Ref{Repo: name}
+			h, offline := open(t, hub.Config{Endpoint: s.URL, Dir: dir}), open(t, hub.Config{Endpoint: s.URL, Dir: dir, Offline: true})
+			e := fetch(t, h, ref)
+			if _, err := offline.Fetch(t.Context(), ref); err != nil {
+				t.Errorf("whole: %v", err)
+			}
+			flip(t, e.Files[0].Path)
+
+			e, err := h.Open(t.Context(), ref)
+			must(t, err)
+			_, err = datasets.Load(t.Context(), []datasets.Source{e.Source("")}, datasets.Selection{})
+			if wanted := name + "/" + e.Files[0].Name + ": damaged in the cache; mini datasets fetch " + name + " mends it"; err == nil || err.Error() != wanted {
+				t.Errorf("got %v, want %s", err, wanted)
+			}
+			if _, err := offline.Fetch(t.Context(), ref); !errors.Is(err, hub.ErrOffline) || !strings.Contains(err.Error(), "damaged") {
+				t.Errorf("offline: %v", err)
+			}
+			s.Forget()
+			e = fetch(t, h, ref)
+			same(t, e, want)
+			if n, all := len(s.Files(e.Files[0].Name)), len(s.Files(".parquet"))+len(s.Files(".jsonl")); n != 1 || all != 1 {
+				t.Errorf("%d downloads of the damaged file, %d in all", n, all)
+			}
+		})
+	}
+}
+
+// The checksum in a record may be from when the file was damaged.
+func TestRecordOfDamage(t *testing.T) {
+	s := server(t)
+	dir := t.TempDir()
+	h := open(t, hub.Config{Endpoint: s.URL, Dir: dir})
+	e := fetch(t, h, hub.Ref{Repo: repo})
+	right := e.Files[0].SHA256
+	records, err := filepath.Glob(filepath.Join(dir, "org--name", "editions", "*.json"))
+	must(t, err)
+	text, err := os.ReadFile(records[0])
+	must(t, err)
+	must(t, os.WriteFile(records[0], []byte(strings.Replace(string(text), `"sha256": "`+right, `"sha256": "`+strings.Repeat("0", 64), 1)), 0o600))
+	fetch(t, h, hub.Ref{Repo: repo})
+	e, err = h.Open(t.Context(), hub.Ref{Repo: repo})
+	if err != nil || e.Files[0].SHA256 != right {
+		t.Errorf("%s, %v; want %s", e.Files[0].SHA256, err, right)
+	}
+}
+
+func TestSourceSaysHowToMend(t *testing.T) {
+	for want, tt := range map[string]struct {
+		e    hub.Edition
+		name string
+	}{
+		"mini datasets fetch verified":           {hub.Edition{Repo: "SWE-bench/SWE-bench_Verified", Revision: "main", Split: "test", Splits: []string{"test"}}, "verified"},
+		"mini datasets fetch multimodal":         {hub.Edition{Repo: "SWE-bench/SWE-bench_Multimodal", Revision: "main", Split: "dev", Splits: []string{"dev", "test"}}, "multimodal"},
+		"mini datasets fetch lite --split dev":   {hub.Edition{Repo: "SWE-bench/SWE-bench_Lite", Revision: "main", Split: "dev", Splits: []string{"dev", "test"}}, "lite"},
+		"mini datasets fetch org/x":              {hub.Edition{Repo: "org/x", Revision: "main", Split: "train", Splits: []string{"train"}}, ""},
+		"mini datasets fetch org/x@v1":           {hub.Edition{Repo: "org/x", Revision: "v1", Splits: []string{""}}, ""},
+		"mini datasets fetch org/x@v1 --split a": {hub.Edition{Repo: "org/x", Revision: "v1", Split: "a", Splits: []string{"a", "b"}}, ""},
+	} {
+		if got := tt.e.Source(tt.name).Mend; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// What another endpoint gave is not taken, but the user is told of it.
+func TestFetchedElsewhere(t *testing.T) {
+	s, other := server(t), server(t)
+	dir := t.TempDir()
+	fetch(t, open(t, hub.Config{Endpoint: s.URL, Dir: dir}), hub.Ref{Repo: repo})
+	other.Close()
+	hint := "it is in the cache, fetched from " + s.URL + ": set HF_ENDPOINT to that"
+	for _, tt := range []struct {
+		c    hub.Config
+		ref  hub.Ref
+		kind error
+		told bool
+	}{
+		{hub.Config{Endpoint: other.URL}, hub.Ref{Repo: repo}, hub.ErrUnreachable, true},
+		{hub.Config{Endpoint: other.URL, Offline: true}, hub.Ref{Repo: repo}, hub.ErrOffline, true},
+		{hub.Config{Offline: true}, hub.Ref{Repo: repo, Revision: hubtest.Commit(1)}, hub.ErrOffline, true},
+		{hub.Config{Offline: true}, hub.Ref{Repo: repo, Split: "dev"}, hub.ErrOffline, false},
+		{hub.Config{Offline: true}, hub.Ref{Repo: repo, Revision: "v1"}, hub.ErrOffline, false},
+	} {
+		tt.c.Dir = dir
+		_, err := open(t, tt.c).Open(t.Context(), tt.ref)
+		e, ok := errors.AsType[*hub.Error](err)
+		if !ok || !errors.Is(err, tt.kind) || (e.Hint == hint) != tt.told {
+			t.Errorf("%v %v: %v, %+v", tt.c, tt.ref, err, e)
+		}
+	}
+}
+
+// The public hub needs no HF_ENDPOINT.
+func TestFetchedFromThePublicHub(t *testing.T) {
+	s := server(t)
+	dir := t.TempDir()
+	fetch(t, open(t, hub.Config{Endpoint: s.URL, Dir: dir}), hub.Ref{Repo: repo})
+	records, err := filepath.Glob(filepath.Join(dir, "org--name", "editions", "*.json"))
+	must(t, err)
+	text, err := os.ReadFile(records[0])
+	must(t, err)
+	must(t, os.WriteFile(records[0], []byte(strings.ReplaceAll(string(text), s.URL, hub.DefaultEndpoint)), 0o600))
+	_, err = open(t, hub.Config{Endpoint: s.URL, Dir: dir, Offline: true}).Open(t.Context(), hub.Ref{Repo: repo})
+	if e, ok := errors.AsType[*hub.Error](err); !ok || e.Hint != "it is in the cache, fetched from https://huggingface.co: unset HF_ENDPOINT" {
+		t.Errorf("%+v", err)
+	}
+}
+
+// A mistake makes no folder for what is not there.
+func TestMistakesLeaveNoFolder(t *testing.T) {
+	s := server(t)
+	dir := t.TempDir()
+	h := open(t, hub.Config{Endpoint: s.URL, Dir: dir})
+	for _, ref := range []hub.Ref{{Repo: "org/nome"}, {Repo: repo, Split: "train"}} {
+		if _, err := h.Fetch(t.Context(), ref); !errors.Is(err, datasets.ErrData) {
+			t.Errorf("%v: %v", ref, err)
+		}
+	}
+	s.Corrupt(99)
+	if _, err := h.Fetch(t.Context(), hub.Ref{Repo: repo}); !errors.Is(err, hub.ErrCorrupt) {
+		t.Errorf("damaged: %v", err)
+	}
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	if len(entries) != 1 || entries[0].Name() != "locks" {
+		t.Errorf("left behind: %v", entries)
+	}
+}

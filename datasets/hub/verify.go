@@ -1,0 +1,69 @@
+package hub
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // what Git names its blobs by
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+)
+
+// verify says whether the files of an edition in the cache are what their names
+// say, and writes their checksums into it anew: those of a record may be from
+// when a file was damaged already.
+func (h *Hub) verify(ctx context.Context, e *Edition) (bool, error) {
+	for i, f := range e.Files {
+		sum, whole, err := h.whole(ctx, f)
+		if err != nil || !whole {
+			return false, err
+		}
+		e.Files[i].SHA256 = sum
+	}
+	return true, nil
+}
+
+// whole says whether a file is in the cache and right, and its SHA-256.
+func (h *Hub) whole(ctx context.Context, f File) (sum string, ok bool, err error) {
+	if !has(f.Path, f.Size) {
+		return "", false, nil
+	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return "", false, h.diskError(err, 0)
+	}
+	defer file.Close() //nolint:errcheck // read only
+	all, git := sha256.New(), gitHash(f.Size)
+	_, err = io.Copy(io.MultiWriter(all, git), &heedful{ctx, io.LimitReader(file, f.Size)})
+	switch {
+	case ctx.Err() != nil:
+		return "", false, context.Cause(ctx)
+	case err != nil: // a disk that has lost it: what is there is to be replaced
+		return "", false, nil
+	}
+	sum = hex.EncodeToString(all.Sum(nil))
+	return sum, f.Blob == sum || f.Blob == hex.EncodeToString(git.Sum(nil)), nil
+}
+
+// gitHash is the beginning of Git's name for a blob of this size.
+func gitHash(size int64) hash.Hash {
+	h := sha1.New()                            //nolint:gosec // as above
+	_, _ = fmt.Fprintf(h, "blob %d\x00", size) // a hash takes everything
+	return h
+}
+
+// heedful ends a copy when its context does.
+type heedful struct {
+	ctx context.Context //nolint:containedctx // for one call of io.Copy only
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (h *heedful) Read(p []byte) (int, error) {
+	if h.ctx.Err() != nil {
+		return 0, context.Cause(h.ctx)
+	}
+	return h.r.Read(p)
+}
