@@ -66,6 +66,11 @@ func Open(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("open run: %w", err)
 	}
 	path := filepath.Join(dir, lockFile)
+	for _, name := range []string{lockFile, eventsFile} { // a pipe would hang it, a link leads elsewhere
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s %w: its %s is no file; give a new one with -o", dir, ErrNotRun, name)
+		}
+	}
 	lock := flock.New(path)
 	ok, err := lock.TryLock()
 	if err != nil {

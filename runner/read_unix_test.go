@@ -94,3 +94,29 @@ func TestReadHostileAttempts(t *testing.T) {
 		t.Errorf("unread: %q", run.Unread)
 	}
 }
+
+// A folder to work in may be a stranger's too: nothing is written through its
+// links, and no pipe is waited for.
+func TestOpenHostileFolder(t *testing.T) {
+	for _, name := range []string{".lock", "events.jsonl"} {
+		for kind, make := range map[string]func(path string) error{
+			"pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+			"link": func(path string) error { return os.Symlink("/dev/null", path) },
+		} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				dir := t.TempDir()
+				spoil(t, filepath.Join(dir, "run.json"), "{}")
+				if err := make(filepath.Join(dir, name)); err != nil {
+					t.Skip(err)
+				}
+				f, err := runner.Open(dir)
+				if err == nil {
+					t.Error("opened", f.Close())
+				}
+				if !errors.Is(err, runner.ErrNotRun) || !strings.Contains(err.Error(), name) {
+					t.Errorf("error %v, want ErrNotRun that names %s", err, name)
+				}
+			})
+		}
+	}
+}
