@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -37,10 +38,11 @@ type Worked struct {
 	ConfigHash  string `json:"config_sha256"`
 	// Selected is how many instances it was asked for; 0 in files that are
 	// older than this field.
-	Selected int        `json:"selected,omitempty"`
-	Started  time.Time  `json:"started"`
-	Ended    *time.Time `json:"ended"` // null while it works, or when it was killed
-	Summary  *Summary   `json:"summary,omitempty"`
+	Selected int                `json:"selected,omitempty"`
+	Editions []datasets.Edition `json:"editions,omitempty"` // the rows came from
+	Started  time.Time          `json:"started"`
+	Ended    *time.Time         `json:"ended"` // null while it works, or when it was killed
+	Summary  *Summary           `json:"summary,omitempty"`
 }
 
 // Selected is the most instances that a session in the folder was asked for.
@@ -70,25 +72,35 @@ type Named struct {
 	Name  string `json:"name,omitempty"`
 }
 
-// Begin writes run.json and config.yaml for a new session. changed says that
-// an earlier session had another configuration.
-func (f *Folder) Begin(m Manifest, config []byte) (changed bool, err error) {
+// Begin writes run.json and config.yaml for a new session. changed names what
+// the session before had otherwise: its configuration, its dataset.
+func (f *Folder) Begin(m Manifest, config []byte) (changed []string, err error) {
 	old, err := f.manifest()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	sum := sha256.Sum256(config)
 	m.Format = trajectories.Format
 	m.ConfigHash = hex.EncodeToString(sum[:])
 	m.Sessions = append(old.Sessions, Worked{
-		MiniVersion: m.MiniVersion, ConfigHash: m.ConfigHash, Selected: m.Dataset.Selected, Started: time.Now(),
+		MiniVersion: m.MiniVersion, ConfigHash: m.ConfigHash, Selected: m.Dataset.Selected,
+		Editions: m.Dataset.Editions, Started: time.Now(),
 	})
 	m.Images = old.Images
 	if err := renameio.WriteFile(filepath.Join(f.dir, configFile), config, 0o644); err != nil {
-		return false, fmt.Errorf("write %s: %w", configFile, err)
+		return nil, fmt.Errorf("write %s: %w", configFile, err)
 	}
-	return old.ConfigHash != "" && old.ConfigHash != m.ConfigHash, writeJSON(filepath.Join(f.dir, runFile), m)
+	if old.ConfigHash != "" && old.ConfigHash != m.ConfigHash {
+		changed = append(changed, "configuration")
+	}
+	if len(old.Sessions) > 0 && !slices.EqualFunc(old.Dataset.Editions, m.Dataset.Editions, sameRows) {
+		changed = append(changed, "dataset ("+old.Dataset.Name+", now "+m.Dataset.Name+")")
+	}
+	return changed, writeJSON(filepath.Join(f.dir, runFile), m)
 }
+
+// sameRows goes by the bytes, whatever they are called.
+func sameRows(a, b datasets.Edition) bool { return a.SHA256 == b.SHA256 }
 
 // End completes run.json after a session.
 func (f *Folder) End(s Summary) error {

@@ -269,10 +269,19 @@ func TestOneMiniPerFolder(t *testing.T) {
 func TestManifestTellsSessionsApart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	b := batch(t, dir, submits)
-	for i, config := range []string{"a: 1\n", "a: 1\n", "a: 2\n"} {
-		changed, err := b.Folder.Begin(runner.Manifest{MiniVersion: "v", Dataset: runner.Dataset{Name: "d"}}, []byte(config))
-		if err != nil || changed != (i == 2) {
-			t.Errorf("session %d: changed %v, %v", i, changed, err)
+	for i, session := range []struct {
+		config, name, sum string
+		changed           []string
+	}{
+		{"a: 1\n", "d", "x", nil},
+		{"a: 1\n", "a copy of d", "x", nil},
+		{"a: 2\n", "e", "y", []string{"configuration", "dataset (a copy of d, now e)"}},
+	} {
+		changed, err := b.Folder.Begin(runner.Manifest{MiniVersion: "v", Dataset: runner.Dataset{
+			Name: session.name, Editions: []datasets.Edition{{SHA256: session.sum}},
+		}}, []byte(session.config))
+		if diff := cmp.Diff(session.changed, changed); err != nil || diff != "" {
+			t.Errorf("session %d: changed (-want +got):\n%s%v", i, diff, err)
 		}
 		sum, err := b.Run(t.Context(), rows("a"))
 		if err != nil {

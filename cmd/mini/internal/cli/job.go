@@ -130,8 +130,11 @@ func (j *job) begin(ctx context.Context, said io.Writer, b *runner.Batch, enviro
 	if err := announce(said, j.cfg, j.work.dataset.Name, len(j.work.rows), environmentClass, b.Folder.Dir()); err != nil {
 		return runner.Summary{}, before(err)
 	}
-	if changed {
-		b.Log.Emit(runner.Event{Type: runner.Warning, Text: "an earlier session in this folder had another configuration or dataset; its results stay"})
+	if len(changed) > 0 {
+		b.Log.Emit(runner.Event{
+			Type: runner.Warning,
+			Text: "an earlier session in this folder had another " + strings.Join(changed, " and another ") + "; its results stay",
+		})
 	}
 	return b.Run(ctx, j.work.rows)
 }

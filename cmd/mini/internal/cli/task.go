@@ -171,7 +171,7 @@ func conclude(s Streams, out trajectories.Outcome, files taskFiles, failed error
 	if out.Class == "" {
 		return nil
 	}
-	text := fmt.Sprintf("%s after %d steps, $%.2f", out.ExitStatus, out.Steps, float64(out.Cost))
+	text := fmt.Sprintf("%s after %s, $%.2f", out.ExitStatus, report.Count(out.Steps, "step"), float64(out.Cost))
 	for _, more := range []string{out.Error, out.Hint} {
 		if more != "" {
 			text += "\n" + more
