@@ -48,6 +48,17 @@ type Attempt struct {
 	SoFar Tally
 }
 
+// Model is what the selected attempt was made with, by its journal; empty where
+// that does not say.
+func (in Instance) Model() string {
+	for _, a := range in.Attempts {
+		if in.Result != nil && a.Number == in.Result.Attempt {
+			return modelOf(a.Journal)
+		}
+	}
+	return ""
+}
+
 // Bounds on the files of a run that are read whole, in bytes.
 const (
 	maxManifest = 16 << 20

@@ -76,7 +76,7 @@ func runBench(ctx, kill context.Context, s Streams, o *benchOptions) error {
 	if o.dryRun {
 		return before(j.explain(ctx, s))
 	}
-	return outOfRoom(j.run(ctx, kill, s))
+	return j.run(ctx, kill, s)
 }
 
 // prepare finds every mistake that can be found before a model is called or a

@@ -148,9 +148,12 @@ func message(err error) string {
 
 func exitCode(err error) int {
 	_, usage := errors.AsType[*usageError](err)
+	coded, own := errors.AsType[*codedError](err)
 	switch {
 	case err == nil:
 		return exitOK
+	case own:
+		return coded.code
 	case errors.Is(err, agent.ErrInterrupted):
 		return exitInterrupted
 	case errors.Is(err, errIncomplete):
@@ -169,20 +172,27 @@ func diskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// outOfRoom marks a batch that had no room to write: some of its instances have
-// no result, and the next start goes on.
-func outOfRoom(err error) error {
-	if _, nothing := errors.AsType[*usageError](err); diskFull(err) && !nothing {
-		return &incompleteError{err}
+// outOfRoom marks a batch that met a full disk: unless it was complete by then,
+// some of its instances have no result, and the next start goes on.
+func outOfRoom(err error, complete bool) error {
+	if _, nothing := errors.AsType[*usageError](err); nothing || !diskFull(err) {
+		return err
 	}
-	return err
+	code := exitIncomplete
+	if complete {
+		code = exitFailed
+	}
+	return &codedError{err, code}
 }
 
-// incompleteError is why some instances have no result.
-type incompleteError struct{ err error }
+// codedError has an exit code of its own.
+type codedError struct {
+	err  error
+	code int
+}
 
-func (i *incompleteError) Error() string   { return i.err.Error() }
-func (i *incompleteError) Unwrap() []error { return []error{i.err, errIncomplete} }
+func (c *codedError) Error() string { return c.err.Error() }
+func (c *codedError) Unwrap() error { return c.err }
 
 func hintOf(err error) string {
 	if e, ok := errors.AsType[*hub.Error](err); ok {

@@ -18,6 +18,7 @@ import (
 	"github.com/minibench/mini/datasets/hub"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/runner"
 )
 
 // doctorOptions are the flags of mini doctor: those of the batch to come.
@@ -36,6 +37,8 @@ but starts nothing, fetches nothing and costs nothing.`,
 		Example: `  mini doctor
   mini doctor --subset verified --slice 0:50 -w 8 -m gpt-5-mini
   mini doctor --json`,
+		Annotations: map[string]string{groupsKey: "rows: subset split instance filter slice shuffle+seed; " +
+			"model: model model-class; sandbox: environment-class workers; run: output config; output: json"},
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
 	}
@@ -67,6 +70,10 @@ func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
 		settings = err
 	}
 	here := cmp.Or(o.output, ".")
+	var unfit error
+	if o.output != "" {
+		unfit = runner.Fit(o.output)
+	}
 	cache, _ := cacheDir() // the check says what is wrong
 	c := doctor.Config{
 		Environment: cfg.Environment.Class, HelperDir: cfg.Environment.HelperDir, Platform: cfg.Environment.Platform,
@@ -74,7 +81,7 @@ func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
 		Scripted: cfg.Model.Class == "scripted", Model: cfg.Model.Name,
 		BaseURL: cmp.Or(cfg.Model.BaseURL, openai.DefaultBaseURL), OwnServer: cfg.Model.BaseURL != "",
 		KeyEnv: cfg.Model.APIKeyEnv, Key: os.Getenv(cfg.Model.APIKeyEnv),
-		Settings: settings, Dir: here, Cache: cache, Hub: pingHub, Hint: hintOf, Terminal: terminalOf(s),
+		Settings: settings, Dir: here, Unfit: unfit, Cache: cache, Hub: pingHub, Hint: hintOf, Terminal: terminalOf(s),
 	}
 	if len(o.subsets) > 0 {
 		c.Plan = func(ctx context.Context) (doctor.Plan, error) { return o.plan(ctx, cfg) }

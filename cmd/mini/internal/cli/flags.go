@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/pflag"
@@ -68,11 +69,6 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 		if i > 0 {
 			continue
 		}
-		if base := os.Getenv("OPENAI_BASE_URL"); base != "" {
-			if err := add(configs.Setting("OPENAI_BASE_URL", "model.base_url", strconv.Quote(base))); err != nil {
-				return nil, err
-			}
-		}
 		// The user's own settings come right above the defaults; what a
 		// command adds to those (the demo's settings) is above them.
 		if path := userConfig(); exists(path) {
@@ -100,7 +96,16 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 			return nil, err
 		}
 	}
-	return configs.Merge(layers...)
+	cfg, err := configs.Merge(layers...)
+	base := os.Getenv("OPENAI_BASE_URL")
+	if err != nil || base == "" || cfg.Model.Class != "openai" {
+		return cfg, err // only OpenAI's class heeds the variable, good or bad
+	}
+	l, err := configs.Setting("OPENAI_BASE_URL", "model.base_url", strconv.Quote(base))
+	if err != nil {
+		return nil, err
+	}
+	return configs.Merge(slices.Insert(layers, 1, l)...) // right above the shipped defaults
 }
 
 // flagValue is what a flag was given, as the value of a setting.

@@ -61,7 +61,8 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	}
 	sum, err := j.begin(ctx, p.Writer(), &b, boxes.class)
 	err = errors.Join(err, p.Close()) // the summary goes on the screen as it was
-	return errors.Join(err, boxes.Close(), j.conclude(ctx, s, sum, folder, err))
+	err = errors.Join(err, boxes.Close(), j.conclude(ctx, s, sum, folder, err))
+	return outOfRoom(err, sum.Instances > 0 && sum.Complete())
 }
 
 // explain is --dry-run.
@@ -84,23 +85,30 @@ func (j *job) explain(ctx context.Context, s Streams) error {
 // suits finds what would spoil the run: another model's results in its folder,
 // and more workers than this process may have files for.
 func (j *job) suits() error {
-	if err := doctor.Files(j.cfg.Run.Workers); err != nil {
-		return before(err)
-	}
 	run, err := runner.ReadRun(j.dir)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, runner.ErrNoRun) {
-		return nil // opening it will say more
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, runner.ErrNoRun):
+		run = &runner.Run{} // opening the folder will say more
+	case err != nil:
 		return err
 	}
-	theirs, ours := run.Manifest.Model.Name, modelName(j.cfg)
+	selected := map[string]bool{}
+	for _, in := range j.work.rows {
+		selected[in.ID] = true
+	}
+	left := len(selected)
 	for _, in := range run.Instances {
-		if in.Result != nil && in.Result.Class.Counts() && theirs != "" && theirs != ours {
-			return usagef("%s has results of the model %s; predictions of two do not mix: give another folder with -o, or that model with -m", j.dir, theirs)
+		if in.Result == nil || !in.Result.Class.Counts() || j.redo && selected[in.ID] {
+			continue // it has no prediction, or not for long
+		}
+		if selected[in.ID] {
+			left--
+		}
+		if theirs := in.Model(); theirs != "" && theirs != modelName(j.cfg) {
+			return usagef("%s has results of the model %.80s; predictions of two do not mix: give another folder with -o, or that model with -m", j.dir, theirs)
 		}
 	}
-	return nil
+	return doctor.Files(min(j.cfg.Run.Workers, left))
 }
 
 // fallsBack says that without an engine the commands would run on this

@@ -55,8 +55,15 @@ func openSubset(ctx context.Context, s Streams, name, split string) (datasets.So
 	if name == demoSubset {
 		return openDemo(split)
 	}
-	if _, err := os.Stat(name); err == nil || !errors.Is(err, os.ErrNotExist) || looksLikeFile(name) || meansFile(name) {
+	if _, err := os.Stat(name); err == nil || !errors.Is(err, os.ErrNotExist) || looksLikeFile(name) {
 		return datasets.Local(name, split)
+	}
+	if meansFile(name) {
+		if source, ok := sourceHere(ctx, name, split); ok {
+			return source, nil // of the hub's, from the cache
+		}
+		_, err := datasets.Local(name, split)
+		return datasets.Source{}, usagef("%w (a dataset on the hub is %.80s@main)", err, name)
 	}
 	ref, err := parseRef(name, split)
 	if err != nil {

@@ -61,6 +61,7 @@ type Config struct {
 	Settings error
 
 	Dir   string // where runs go
+	Unfit error  // why Dir cannot become a run; nil where it can
 	Cache string // where datasets are kept
 	// Plan looks at the images of the instances that are to be run; nil
 	// without a dataset. Its error is the user's.

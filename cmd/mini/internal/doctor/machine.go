@@ -31,8 +31,12 @@ func (e *examination) settings(context.Context) []Check {
 
 // disks is about the folders that mini itself writes to.
 func (e *examination) disks(context.Context) []Check {
+	runs := folder("runs", e.Dir, littleForRuns, "make room, or give another folder with -o")
+	if e.Unfit != nil {
+		runs = Check{"runs", Fail, e.Unfit.Error(), "give another folder with -o"}
+	}
 	return []Check{
-		folder("runs", e.Dir, littleForRuns, "make room, or give another folder with -o"),
+		runs,
 		folder("cache", e.Cache, littleForCache, "make room, or move the cache with XDG_CACHE_HOME"),
 	}
 }
@@ -177,11 +181,12 @@ const (
 	workerFiles = 12
 )
 
-// Files says whether so many workers may have the files open that they need.
+// Files refuses so many workers where they could hardly have the files open
+// that they need: half of what the check reckons with.
 func Files(workers int) error {
 	limit, ok := openFiles()
 	needs := uint64(ownFiles + workerFiles*max(workers, 1))
-	if !ok || limit >= needs {
+	if !ok || limit >= needs/2 {
 		return nil
 	}
 	return fmt.Errorf("%d files may be open at once, and %s may need %d; say ulimit -n %d before mini, or take fewer workers",
