@@ -25,32 +25,50 @@ func IsData(name string) bool {
 	return formOf(name) != "" && !slices.Contains(notData, path.Base(name))
 }
 
-// OneForm drops the doubles of a split that is there in several forms, such as
-// data/test-00000-of-00001.parquet beside test.jsonl: rows would come twice.
-// The first one of parquet, JSON lines and JSON stays. Shards that are only
-// complete together all stay, whatever their forms.
+// OneForm drops the doubles of files that are there in several forms, such as
+// test-00000-of-00001.parquet beside test.jsonl: rows would come twice. Only
+// what stands in the same folder under the same name, without the numbers of
+// shards, is a double; of it the first one of parquet, JSON lines and JSON
+// stays, and with it the shards that this form has not. Other files may well
+// have other rows, and if not, their ids come twice and are refused.
 func OneForm(names []string) []string {
 	names = distinct(names)
-	ofSet := map[string]string{} // a set of shards -> its form
-	byForm := map[string][]string{}
+	best := map[string]string{} // what is meant -> its best form
 	for _, name := range names {
-		form := formOf(name)
-		byForm[form] = append(byForm[form], name)
-		base, _ := stem(name)
-		if m := shardName.FindStringSubmatch(base); m != nil {
-			set := path.Join(path.Dir(name), m[1]) + "-of-" + m[3]
-			if known, ok := ofSet[set]; ok && known != form {
-				return names
+		key, _ := meant(name)
+		if form := formOf(name); best[key] == "" || slices.Index(forms, form) < slices.Index(forms, best[key]) {
+			best[key] = form
+		}
+	}
+	have := map[string]map[string]bool{} // what is meant -> its shards in that form
+	sets := map[string]map[string]bool{} // and the numbers of how many these are
+	for _, name := range names {
+		if key, shard := meant(name); shard != nil && formOf(name) == best[key] {
+			if have[key] == nil {
+				have[key], sets[key] = map[string]bool{}, map[string]bool{}
 			}
-			ofSet[set] = form
+			have[key][shard[2]+"-of-"+shard[3]], sets[key][shard[3]] = true, true
 		}
 	}
-	for _, form := range forms {
-		if len(byForm[form]) > 0 {
-			return byForm[form]
+	return slices.DeleteFunc(names, func(name string) bool {
+		key, shard := meant(name)
+		if formOf(name) == best[key] {
+			return false
 		}
+		completes := shard != nil && sets[key][shard[3]] && !have[key][shard[2]+"-of-"+shard[3]]
+		return !completes
+	})
+}
+
+// meant is a name without its ending, number and hash, and the parts of a
+// shard's name, nil for other files.
+func meant(name string) (string, []string) {
+	base, _ := stem(name)
+	shard := shardName.FindStringSubmatch(base)
+	if shard != nil {
+		base = shard[1]
 	}
-	return names
+	return path.Join(path.Dir(name), base), shard
 }
 
 // distinct keeps one of the files that differ in their endings only.

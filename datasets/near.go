@@ -67,7 +67,10 @@ func NearFile(name string) string {
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.IsDir() && IsData(e.Name()) {
+		if e.IsDir() || e.Name() == typed || !IsData(e.Name()) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(folder, e.Name())); err == nil { // a link may lead nowhere
 			names = append(names, e.Name())
 		}
 	}

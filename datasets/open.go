@@ -36,7 +36,10 @@ func (s Source) open(ctx context.Context, i int) (*shard, error) {
 		sh.from, sh.size = bytes.NewReader(s.data), int64(len(s.data))
 		return sh, nil
 	}
-	f, err := os.Open(s.Files[i])
+	f, err := os.Stdin, error(nil)
+	if !IsStdin(s.Files[i]) { // else it is open, and read from its start whatever its place
+		f, err = os.Open(s.Files[i])
+	}
 	if err != nil {
 		return nil, sh.unreadable(err)
 	}
@@ -45,9 +48,10 @@ func (s Source) open(ctx context.Context, i int) (*shard, error) {
 		err = errors.New("not a file")
 	}
 	if err != nil {
-		return nil, errors.Join(sh.unreadable(err), f.Close())
+		disconnect(f)
+		return nil, sh.unreadable(err)
 	}
-	sh.from, sh.size, sh.close = f, info.Size(), f.Close
+	sh.from, sh.size, sh.close = f, info.Size(), func() error { disconnect(f); return nil }
 	return sh, nil
 }
 

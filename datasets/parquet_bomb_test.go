@@ -54,6 +54,83 @@ func TestListsOfOneRow(t *testing.T) {
 	}
 }
 
+// TestListsOfAGroup: writers may put a million rows into a group, whose lists
+// are long all together, and short in the rows that are read at once.
+func TestListsOfAGroup(t *testing.T) {
+	type row struct {
+		plainRow
+		A []bool `parquet:"a"`
+	}
+	const rows, each = 40, 1 << 19
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b, parquet.Compression(&parquet.Zstd))
+	long := make([]bool, each)
+	for _, r := range plainRows(rows) {
+		if _, err := w.Write([]row{{r, long}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	set, err := readSome(t, b.String(), "1:2")
+	if err != nil || set.Rows != rows || len(set.Instances) != 1 {
+		t.Errorf("%d rows, %d taken, %v", set.Rows, len(set.Instances), err)
+	}
+}
+
+// TestLargeStatistics: the library's own writer has the largest value and the
+// smallest in the description of each page, twice.
+func TestLargeStatistics(t *testing.T) {
+	for _, tt := range []struct{ rows, size int }{{40, 4 << 20}, {6, 10 << 20}, {1, 60 << 20}} {
+		rows := plainRows(tt.rows)
+		long := strings.Repeat("x", tt.size)
+		for i := range rows {
+			rows[i].Problem = long
+		}
+		var b bytes.Buffer
+		w := parquet.NewGenericWriter[plainRow](&b)
+		_, err := w.Write(rows)
+		if err = errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		set, err := readSome(t, b.String(), "-1:")
+		if err != nil || set.Rows != tt.rows || len(set.Instances[0].ProblemStatement) != tt.size {
+			t.Errorf("%d rows of %d MB, in %d MB: %v", tt.rows, tt.size>>20, b.Len()>>20, err)
+		}
+		t.Logf("file %d MB, footer %d MB", b.Len()>>20, binary.LittleEndian.Uint32(b.Bytes()[b.Len()-8:])>>20)
+	}
+}
+
+// TestLongDescription: a page whose description is longer than allowed is not
+// called damaged.
+func TestLongDescription(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes a file of half a GB")
+	}
+	rows := plainRows(1)
+	rows[0].Problem = strings.Repeat("x", 70<<20)
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[plainRow](&b)
+	_, err := w.Write(rows)
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = readSome(t, b.String(), ":")
+	if want := "described in more than 257 MB; write it without statistics of pages"; !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func readSome(t *testing.T, data, slice string) (datasets.Set, error) {
+	t.Helper()
+	src, err := datasets.Local(write(t, t.TempDir(), "x.parquet", []byte(data)), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{Slice: slice})
+}
+
 // TestPagesThatLie claim a few bytes, and unpack to as many as they like.
 func TestPagesThatLie(t *testing.T) {
 	const claimed = 600 << 20

@@ -14,12 +14,13 @@ import (
 
 // Bounds of what a parquet file may claim before the library makes room for it.
 // Those of real sets are far below: a description of some hundred KB, ten to
-// thirty columns, pages of some MB.
+// thirty columns, pages of some MB. But a writer that keeps statistics puts the
+// largest value of every column and group there, up to four times.
 const (
-	maxFooter  = 64 << 20 // bytes
-	maxColumns = 10_000   // with those within columns
-	maxLeaves  = 1000     // columns with values of their own
-	maxDepth   = 50       // of columns within columns
+	maxFooter  = maxHeader // bytes
+	maxColumns = 10_000    // with those within columns
+	maxLeaves  = 1000      // columns with values of their own
+	maxDepth   = 50        // of columns within columns
 	maxChunks  = 1_000_000
 )
 
@@ -43,13 +44,13 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	case string(tail[4:]) != "PAR1" || length > size-12:
 		return errCut
 	case length > maxFooter:
-		return fmt.Errorf("the description of the columns is longer than %d MB", maxFooter>>20)
+		return fmt.Errorf("the description of the columns is longer than %d MB; write it without statistics, or as .jsonl", maxFooter>>20)
 	}
 	footer := make([]byte, length)
 	if _, err := r.ReadAt(footer, size-8-length); err != nil {
 		return fmt.Errorf("read the description: %w", err)
 	}
-	if _, err := walkThrift(bufio.NewReader(bytes.NewReader(footer)), length); err != nil {
+	if _, err := walkThrift(bufio.NewReader(bytes.NewReader(footer)), length, length); err != nil {
 		return notParquet(err)
 	}
 	var meta format.FileMetaData

@@ -14,16 +14,18 @@ import (
 // Bounds of the pages of a group of rows. A page is unpacked as a whole, and
 // the rows are put together from one page of every column at a time.
 const (
-	maxHeader = 16 << 20 // bytes of a page's description, with its statistics
+	// maxHeader is in bytes of a page's description. Its statistics can have
+	// the largest value and the smallest, each twice: room for 64 MB of one.
+	maxHeader = 4*64<<20 + 1<<20
 	// maxOpen is in bytes. Writers cut pages at about a megabyte; those of
 	// large rows have some hundred.
 	maxOpen   = 512 << 20
-	maxValues = 1 << 24 // in a page, and in the lists of a group
+	maxValues = 1 << 24 // in a page, and in the lists of the rows that are read at once
 )
 
 // load is what a column of a group of rows takes while it is read.
 type load struct {
-	bytes  int64 // its largest page, and its dictionary
+	bytes  int64 // its largest page with its description, and its dictionary
 	values int64 // of all pages
 }
 
@@ -31,6 +33,7 @@ type load struct {
 func (t *table) checkRows(ctx context.Context, group int) error {
 	rows := t.file.RowGroups()[group].NumRows()
 	var sum load
+	var lists []int // columns that have more values than rows
 	for column := range t.root.leaves() {
 		l, err := t.checkPages(ctx, group, column)
 		if err != nil {
@@ -38,17 +41,23 @@ func (t *table) checkRows(ctx context.Context, group int) error {
 		}
 		sum.bytes += l.bytes
 		sum.values += max(0, l.values-rows)
-		switch {
-		case sum.bytes > maxOpen:
+		if l.values > rows {
+			lists = append(lists, column)
+		}
+		if sum.bytes > maxOpen {
 			return errTooLarge
-		case sum.values > maxValues: // one row could have them all
-			return fmt.Errorf("lists of more than %d elements in a group of rows", maxValues)
 		}
 	}
-	return nil
+	if sum.values <= maxValues {
+		return nil
+	}
+	return t.checkLists(ctx, group, lists) // one row could have them all
 }
 
-var errTooLarge = fmt.Errorf("its pages unpack to more than %d MB at a time; write it with smaller pages, or as JSON lines", maxOpen>>20)
+// advice is for a file that is right, and too large in one of its parts.
+const advice = "; write it with smaller groups of rows, or as .jsonl"
+
+var errTooLarge = fmt.Errorf("its pages unpack to more than %d MB at a time"+advice, maxOpen>>20)
 
 // checkPages walks over the pages of a column in a group, and refuses what
 // claims more than any machine should give. It reads descriptions only, but
@@ -100,7 +109,10 @@ type pageWalk struct {
 func (w *pageWalk) next() error {
 	left := w.from.Size() - w.at
 	w.buf.Reset(io.NewSectionReader(w.from, w.at, left))
-	length, err := walkThrift(w.buf, min(left, maxHeader))
+	length, err := walkThrift(w.buf, left, maxHeader)
+	if errors.Is(err, errLong) {
+		return fmt.Errorf("a page is described in more than %d MB; write it without statistics of pages, or as .jsonl", maxHeader>>20)
+	}
 	if err != nil {
 		return damaged(fmt.Errorf("page header: %w", err))
 	}
@@ -127,7 +139,7 @@ func (w *pageWalk) next() error {
 	w.at += int64(h.CompressedPageSize)
 	// Beside its bytes a value has levels, and a length or a place in the
 	// dictionary.
-	size += 10 * values
+	size += 10*values + length
 	if h.Type == format.DictionaryPage {
 		w.dictionary = max(w.dictionary, size)
 		return nil
@@ -153,7 +165,7 @@ func checkPage(h *format.PageHeader, left int64) (int64, error) {
 	case int64(h.CompressedPageSize) > left, levels > int64(h.CompressedPageSize):
 		return 0, errCut
 	case values > maxValues:
-		return 0, fmt.Errorf("a page of more than %d values", maxValues)
+		return 0, fmt.Errorf("a page of more than %d values"+advice, maxValues)
 	}
 	return int64(values), nil
 }

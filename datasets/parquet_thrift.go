@@ -19,24 +19,28 @@ const (
 // errThrift is for bytes that are not what they should be.
 var errThrift = errors.New("it is not in Thrift's compact protocol")
 
+// errLong is for a description that may be right, and is longer than allowed.
+var errLong = errors.New("a description that is too long")
+
 // walkThrift passes over one structure in Thrift's compact protocol, and
 // returns its length in bytes. The library makes room for as many elements as a
 // list claims to have before it looks at them, and memory that is not there
 // ends a Go program at once; so a claim has to fit into the bytes that are
-// left, which are at most limit. The protocol is told in Thrift's repository,
-// doc/specs/thrift-compact-protocol.md.
-func walkThrift(r *bufio.Reader, limit int64) (int64, error) {
-	w := &walker{r: r, left: limit}
+// left. Of these most may be used, and errLong is for what needs more. The
+// protocol is told in Thrift's repository, doc/specs/thrift-compact-protocol.md.
+func walkThrift(r *bufio.Reader, left, most int64) (int64, error) {
+	w := &walker{r: r, left: left, most: most}
 	err := w.structure(0)
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return limit - w.left, err
+	return left - w.left, err
 }
 
 type walker struct {
 	r              *bufio.Reader
-	left           int64 // bytes that may still be read
+	left           int64 // bytes that there are
+	most           int64 // bytes that may still be read
 	items, structs int
 }
 
@@ -60,32 +64,45 @@ const (
 
 // ReadByte implements io.ByteReader.
 func (w *walker) ReadByte() (byte, error) {
-	if w.left <= 0 {
+	switch {
+	case w.left <= 0:
 		return 0, io.ErrUnexpectedEOF
+	case w.most <= 0:
+		return 0, errLong
 	}
 	b, err := w.r.ReadByte()
 	if err == nil {
 		w.left--
+		w.most--
 	}
 	return b, err
 }
 
 func (w *walker) skip(n int64) error {
-	if n > w.left {
+	switch {
+	case n > w.left:
 		return fmt.Errorf("it claims %d bytes where %d are left", n, w.left)
+	case n > w.most:
+		return errLong
 	}
 	_, err := w.r.Discard(int(n))
 	w.left -= n
+	w.most -= n
 	return err
 }
 
 // claim reads a number of elements, each of which has a byte at least.
 func (w *walker) claim() (int64, error) {
 	n, err := binary.ReadUvarint(w)
-	if err == nil && n > uint64(max(0, w.left)) {
-		err = fmt.Errorf("it claims %d elements where %d bytes are left", n, w.left)
+	switch {
+	case err != nil:
+		return 0, err
+	case n > uint64(max(0, w.left)):
+		return 0, fmt.Errorf("it claims %d elements where %d bytes are left", n, w.left)
+	case n > uint64(max(0, w.most)):
+		return 0, errLong
 	}
-	return int64(n), err // not more than left
+	return int64(n), nil // not more than left
 }
 
 func (w *walker) structure(depth int) error {

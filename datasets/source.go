@@ -37,9 +37,6 @@ type Source struct {
 // Embedded is a dataset within the program, of JSON lines or a JSON list.
 func Embedded(name string, data []byte) Source { return Source{Name: name, data: data} }
 
-// Stdin is the name for Local of what comes from standard input.
-const Stdin = "-"
-
 // maxFiles bounds the files of a folder that are looked at: a mistyped "/" is
 // to end with a message, and not with the last file of the machine.
 const maxFiles = 20_000
@@ -54,43 +51,56 @@ const maxFiles = 20_000
 // meant; empty means "test", or the only one. The rows are not read yet, but
 // for what can be known now an error is returned that wraps ErrData.
 func Local(name, split string) (Source, error) {
-	at := name
-	if name == Stdin {
-		at = "/dev/stdin"
+	at, stat := name, os.Stat
+	if IsStdin(name) {
+		at, stat = stdinPath, func(string) (fs.FileInfo, error) { return os.Stdin.Stat() }
 	}
-	info, err := os.Stat(at)
+	info, err := stat(name)
+	if err != nil {
+		return Source{}, notThere(name, err)
+	}
+	piped := info.Mode()&fs.ModeNamedPipe != 0
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if near := NearFile(name); near != "" {
-			return Source{}, &badData{printable(name) + ": no such file; did you mean " + printable(near) + "?"}
-		}
-		return Source{}, &badData{printable(name) + ": no such file or folder"}
-	case errors.Is(err, fs.ErrPermission):
-		return Source{}, &badData{printable(name) + ": this user may not read it; chmod +r, or ask its owner"}
-	case err != nil:
-		return Source{}, &badData{printable(name) + ": " + cause(err)}
+	case piped:
+	case !info.Mode().IsRegular() && IsStdin(name):
+		return Source{}, &badData{"nothing that could be rows comes from stdin; write --subset - < rows.jsonl, or pipe them in"}
 	case info.IsDir():
 		return folder(name, split)
-	case info.Mode()&fs.ModeNamedPipe != 0:
-		return Source{Name: name, Split: split, Files: []string{at}, spool: &spool{path: at}}, nil
-	case !info.Mode().IsRegular() && name == Stdin:
-		return Source{}, &badData{"nothing that could be rows comes from stdin; write --subset - < rows.jsonl, or pipe them in"}
 	case !info.Mode().IsRegular():
 		return Source{}, &badData{printable(name) + ": neither a file nor a folder nor a pipe"}
 	case info.Size() == 0:
 		return Source{}, &badData{printable(name) + ": the file is empty"}
 	}
-	if descriptor.MatchString(at) { // a redirect: whatever the file's name is, it is not known here
-		return Source{Name: name, Split: split, Files: []string{at}}, nil
-	}
-	if _, ok := stem(name); !ok {
+	// The name of a pipe, and of what is open already, says nothing of its form.
+	if _, ok := stem(name); !ok && !piped && !descriptor.MatchString(at) {
 		return Source{}, &badData{printable(name) + ": not a dataset; .parquet, .jsonl and .json files are read, also with .gz"}
 	}
 	its := splitOf(filepath.Base(name))
 	if split != "" && split != its {
 		return Source{}, fmt.Errorf("%s: %w", printable(name), noSplit(split, []string{its}))
 	}
-	return Source{Name: name, Split: its, Files: []string{name}}, nil
+	src := Source{Name: name, Split: its, Files: []string{at}}
+	if piped {
+		src.spool = &spool{path: at}
+	}
+	return src, nil
+}
+
+// notThere is for a name that leads to nothing that can be looked at.
+func notThere(name string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(name); err == nil {
+			return &badData{printable(name) + ": a link to something that is gone"}
+		}
+		if near := NearFile(name); near != "" {
+			return &badData{printable(name) + ": no such file; did you mean " + printable(near) + "?"}
+		}
+		return &badData{printable(name) + ": no such file or folder"}
+	case errors.Is(err, fs.ErrPermission):
+		return &badData{printable(name) + ": this user may not read it; chmod +r, or ask its owner"}
+	}
+	return &badData{printable(name) + ": " + cause(err)}
 }
 
 // descriptor matches what Unix calls files that are open already.

@@ -111,6 +111,22 @@ func TestLoadNamesFiles(t *testing.T) {
 	}
 }
 
+// TestDanglingLink: what is gone is no suggestion, least of all for itself.
+func TestDanglingLink(t *testing.T) {
+	dir := files(t, map[string]string{"other.jsonl": line("a"), "rous.jsonl": line("a")})
+	for _, name := range []string{"rows.jsonl", "zzws.jsonl"} {
+		if err := os.Symlink("gone", filepath.Join(dir, name)); err != nil {
+			t.Skipf("no links here: %v", err)
+		}
+	}
+	for name, want := range map[string]string{"rows.jsonl": ": a link to something that is gone", "zzwx.jsonl": ": no such file or folder"} {
+		path := filepath.Join(dir, name)
+		if _, err := datasets.Local(path, ""); !errors.Is(err, datasets.ErrData) || err.Error() != path+want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestLinksToFilesAreFollowed(t *testing.T) {
 	dir := files(t, map[string]string{"blobs/0a1b": line("a"), "x/keep.txt": ""})
 	if err := os.Symlink("../blobs/0a1b", filepath.Join(dir, "x", "test.jsonl")); err != nil {

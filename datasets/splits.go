@@ -34,11 +34,7 @@ func Splits(names []string) map[string][]string {
 		}
 	}
 	for split, files := range splits {
-		if split == "" { // of these no two need to mean the same rows
-			splits[split] = distinct(files)
-		} else {
-			splits[split] = OneForm(files)
-		}
+		splits[split] = OneForm(files)
 		slices.SortFunc(splits[split], natural)
 	}
 	return splits

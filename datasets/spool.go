@@ -38,22 +38,18 @@ func (s *spool) open(ctx context.Context) (*io.SectionReader, error) {
 }
 
 func (s *spool) fill(ctx context.Context) error {
-	pipe, err := openPipe(ctx, s.path)
+	pipe, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer pipe.Close() //nolint:errcheck // read only
+	defer disconnect(pipe)
 	file, err := os.CreateTemp("", "mini-rows-")
 	if err != nil {
 		return fmt.Errorf("keep what %s gives: %w", printable(s.path), err)
 	}
-	// A deadline in the past wakes a read that waits for a writer who does not
-	// write. Where the pipe cannot have one, the read ends with the writer.
-	stop := context.AfterFunc(ctx, func() { _ = pipe.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
 	err = os.Remove(file.Name())
 	if err == nil {
-		s.size, err = io.Copy(file, io.LimitReader(&heedful{ctx, pipe}, maxSpool+1))
+		s.size, err = drain(ctx, file, pipe)
 	}
 	settle(ctx)
 	if err == nil && s.size > maxSpool {

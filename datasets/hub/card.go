@@ -88,22 +88,13 @@ func (c config) splits(ctx context.Context, names []string) (map[string][]string
 		if !splitName.MatchString(split) {
 			continue
 		}
-		taken := map[string]bool{}
-		for _, pattern := range patterns {
-			matched, err := m.match(ctx, prefix+strings.TrimPrefix(pattern, "./"))
-			if err != nil {
-				return nil, err
-			}
-			for _, name := range matched {
-				if !taken[name] {
-					taken[name] = true
-					found[split] = append(found[split], name)
-				}
-			}
+		files, err := m.all(ctx, prefix, patterns)
+		if err != nil {
+			return nil, err
 		}
-	}
-	for split, files := range found {
-		found[split] = datasets.OneForm(files)
+		if len(files) > 0 {
+			found[split] = files
+		}
 	}
 	return found, nil
 }
@@ -163,6 +154,36 @@ type matcher struct {
 
 func newMatcher(names []string) *matcher {
 	return &matcher{names: slices.Sorted(slices.Values(names)), left: maxPatterns}
+}
+
+// all returns the files of a split. What is named is meant; of what patterns
+// cover, and the card does not name, one form is taken.
+func (m *matcher) all(ctx context.Context, prefix string, patterns []string) ([]string, error) {
+	var files, covered []string
+	taken, named := map[string]bool{}, map[string]bool{}
+	for _, pattern := range patterns {
+		pattern = prefix + strings.TrimPrefix(pattern, "./")
+		matched, err := m.match(ctx, pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range matched {
+			named[name] = named[name] || name == pattern
+			if !taken[name] {
+				taken[name] = true
+				files = append(files, name)
+			}
+		}
+	}
+	for _, name := range files {
+		if !named[name] {
+			covered = append(covered, name)
+		}
+	}
+	for _, name := range datasets.OneForm(covered) {
+		named[name] = true
+	}
+	return slices.DeleteFunc(files, func(name string) bool { return !named[name] }), nil
 }
 
 // match returns the names that a pattern covers, in their order by name: *

@@ -64,6 +64,26 @@ func TestCard(t *testing.T) {
 	}
 }
 
+// TestCardOfForms: what a card names is meant, whatever the forms; of what it
+// covers with a star, doubles go.
+func TestCardOfForms(t *testing.T) {
+	names := []string{"d/java/test.json", "d/python/test.jsonl", "e/rows.json", "e/rows.jsonl", "e/rows.parquet"}
+	for paths, want := range map[string][]string{
+		"[e/rows.json, e/rows.parquet]":           {"e/rows.json", "e/rows.parquet"},
+		"[d/python/test.jsonl, d/java/test.json]": {"d/python/test.jsonl", "d/java/test.json"},
+		"'d/*/test.*'":         {"d/java/test.json", "d/python/test.jsonl"},
+		"'e/*'":                {"e/rows.parquet"},
+		"['e/*', e/rows.json]": {"e/rows.json", "e/rows.parquet"},
+		"['e/rows.json*', d/java/test.json, 'd/*']": {"e/rows.jsonl", "d/java/test.json"},
+	} {
+		card := "---\nconfigs:\n- data_files:\n  - {split: test, path: " + paths + "}\n---\n"
+		got, err := hub.SplitsOf(t.Context(), names, []byte(card))
+		if diff := cmp.Diff(map[string][]string{"test": want}, got); err != nil || diff != "" {
+			t.Errorf("%s: %v; splits (-want +got):\n%s", paths, err, diff)
+		}
+	}
+}
+
 func TestMatch(t *testing.T) {
 	names := []string{"a.json", "b.json", "a/b.json", "a/b/c.json", "a[1].json", "x.y"}
 	for pattern, want := range map[string]string{

@@ -57,6 +57,38 @@ func TestChangedBlob(t *testing.T) {
 	}
 }
 
+// A file of the cache that is a byte short, or gone, is damage, not something
+// that was never fetched.
+func TestShortBlob(t *testing.T) {
+	s := server(t)
+	for name, spoil := range map[string]func(string, int64) error{
+		"short": func(path string, size int64) error { return os.Truncate(path, size-1) },
+		"gone":  func(path string, _ int64) error { return os.Remove(path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			ref := hub.Ref{Repo: repo}
+			h, offline := open(t, hub.Config{Endpoint: s.URL, Dir: dir}), open(t, hub.Config{Endpoint: s.URL, Dir: dir, Offline: true})
+			e := fetch(t, h, ref)
+			must(t, spoil(e.Files[0].Path, e.Files[0].Size))
+			for does, f := range map[string]func() (hub.Edition, error){
+				"open":  func() (hub.Edition, error) { return offline.Open(t.Context(), ref) },
+				"fetch": func() (hub.Edition, error) { return offline.Fetch(t.Context(), ref) },
+			} {
+				if _, err := f(); !errors.Is(err, hub.ErrOffline) || !strings.Contains(err.Error(), "is damaged in the cache") {
+					t.Errorf("%s: %v", does, err)
+				}
+			}
+			if _, err := offline.Open(t.Context(), hub.Ref{Repo: repo, Split: "dev"}); err == nil || !strings.Contains(err.Error(), "not in the cache") {
+				t.Errorf("another split: %v", err)
+			}
+			e, err := h.Open(t.Context(), ref)
+			must(t, err)
+			same(t, e, files())
+		})
+	}
+}
+
 // The checksum in a record may be from when the file was damaged.
 func TestRecordOfDamage(t *testing.T) {
 	s := server(t)

@@ -127,9 +127,23 @@ func (h *Hub) find(ref Ref) (Edition, bool) {
 	return Edition{}, false
 }
 
-// editions reads the records of a repository, the newest first. Those that are
-// not complete, or not readable, are left out: a fetch makes them again.
+// torn says whether the reference was fetched once, and the cache has lost a
+// file of it, or a part of one.
+func (h *Hub) torn(ref Ref) bool {
+	return slices.ContainsFunc(h.records(ref.Repo), func(e Edition) bool {
+		return e.serves(ref, h.endpoint) && !h.complete(&e)
+	})
+}
+
+// editions are the complete ones of a repository, the newest first. A fetch
+// makes the others again.
 func (h *Hub) editions(repo string) []Edition {
+	return slices.DeleteFunc(h.records(repo), func(e Edition) bool { return !h.complete(&e) })
+}
+
+// records reads the editions that a repository has had, the newest first, and
+// leaves out what cannot be read.
+func (h *Hub) records(repo string) []Edition {
 	dir := h.folder(repo, editionsDir)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -140,7 +154,7 @@ func (h *Hub) editions(repo string) []Edition {
 		if strings.HasPrefix(entry.Name(), ".") || !strings.HasSuffix(entry.Name(), ".json") {
 			continue
 		}
-		if e, err := readRecord(filepath.Join(dir, entry.Name())); err == nil && e.Repo == repo && h.complete(&e) {
+		if e, err := readRecord(filepath.Join(dir, entry.Name())); err == nil && e.Repo == repo {
 			found = append(found, e)
 		}
 	}

@@ -62,6 +62,9 @@ func (h *Hub) fetchLocked(ctx context.Context, ref Ref, cached bool) (Edition, e
 
 func (h *Hub) fetchOffline(ctx context.Context, ref Ref, cached bool) (Edition, error) {
 	e, ok := h.find(ref)
+	if !ok && h.torn(ref) {
+		return Edition{}, damagedOffline(ref)
+	}
 	if !ok {
 		return Edition{}, h.hinted(h.notCached(ref), ref)
 	}
@@ -70,12 +73,16 @@ func (h *Hub) fetchOffline(ctx context.Context, ref Ref, cached bool) (Edition, 
 	}
 	whole, err := h.verify(ctx, &e)
 	if err == nil && !whole {
-		err = &Error{
-			kind: ErrOffline, Text: ref.String() + " is damaged in the cache, and the network is not to be used",
-			Hint: "unset HF_HUB_OFFLINE to fetch it anew",
-		}
+		err = damagedOffline(ref)
 	}
 	return e, err
+}
+
+func damagedOffline(ref Ref) *Error {
+	return &Error{
+		kind: ErrOffline, Text: ref.String() + " is damaged in the cache, and the network is not to be used",
+		Hint: "unset HF_HUB_OFFLINE to fetch it anew",
+	}
 }
 
 // hinted says so where the cache has what was asked for from another endpoint.

@@ -119,7 +119,7 @@ func TestAnotherSplitAndCommit(t *testing.T) {
 
 func TestSmallFilesPagesAndRenames(t *testing.T) {
 	s := hubtest.New(t)
-	rows := map[string][]byte{"new #1/test ä%.jsonl": []byte("{}\n"), "train.jsonl": nil, "test.json": []byte("[]")}
+	rows := map[string][]byte{"new #1/test ä%.jsonl": []byte("{}\n"), "train.jsonl": nil, "new #1/test ä%.json": []byte("[]")}
 	s.Add("new/place", hubtest.Commit(7), rows)
 	s.Rename("old/place", "new/place")
 	s.PageSize(1)
@@ -208,7 +208,7 @@ func must(t *testing.T, err error) {
 // What comes out of the cache is what goes into a batch: real rows, where they
 // are at hand, in the form that the hub has them.
 func TestRows(t *testing.T) {
-	rows := map[string][]byte{"test.jsonl": []byte(`{"instance_id":"a__b-1","problem_statement":"p"}` + "\n")}
+	rows := map[string][]byte{"data/test.jsonl": []byte(`{"instance_id":"a__b-1","problem_statement":"p"}` + "\n")}
 	want := map[string]int{"test": 1}
 	for split, n := range map[string]int{"dev": 23, "test": 300} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "data", "swebench", "lite-"+split+".parquet"))

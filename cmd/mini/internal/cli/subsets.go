@@ -36,7 +36,14 @@ func (o *subsetFlags) flags(f *pflag.FlagSet) {
 // open finds every set that was named, fetching what is not in the cache.
 func (o *subsetFlags) open(ctx context.Context, s Streams) ([]datasets.Source, error) {
 	var sources []datasets.Source
+	stdin := false
 	for _, name := range o.subsets {
+		if datasets.IsStdin(name) {
+			if stdin {
+				return nil, usagef("--subset %s: stdin can be read only once; name it once, and the other rows by their file", name)
+			}
+			stdin = true
+		}
 		source, err := openSubset(ctx, s, name, o.split)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,128 @@
+//go:build unix
+
+package datasets_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/datasets"
+)
+
+// asStdin makes a file the standard input of the test.
+func asStdin(t *testing.T, f *os.File) {
+	t.Helper()
+	before := os.Stdin
+	os.Stdin = f
+	t.Cleanup(func() { os.Stdin = before; _ = f.Close() })
+}
+
+// blocking is a pipe as a program is given it: a read of it cannot be woken.
+func blocking(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	var fds [2]int
+	if err := syscall.Pipe(fds[:]); err != nil {
+		t.Skipf("no pipes here: %v", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "r"), os.NewFile(uintptr(fds[1]), "w")
+}
+
+// TestStdinIsOpen reads what is open, though by its name nothing could be
+// opened: the writer of the pipe is done.
+func TestStdinIsOpen(t *testing.T) {
+	for _, name := range []string{datasets.Stdin, "/dev/stdin", "/dev/fd/0"} {
+		path := fifo(t)
+		w, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asStdin(t, r)
+		_, err = w.WriteString(line("a") + line("b"))
+		if err = errors.Join(err, w.Close(), os.Remove(path)); err != nil {
+			t.Fatal(err)
+		}
+		src, err := datasets.Local(name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		set, err := datasets.Load(ctx, []datasets.Source{src}, datasets.Selection{Slice: "1:"})
+		cancel()
+		if err != nil || set.Rows != 2 || set.Editions[0].Name != name {
+			t.Errorf("%s: %+v, %v", name, set, err)
+		}
+	}
+}
+
+// TestStdinOfAFile is read from its start, as often as it takes.
+func TestStdinOfAFile(t *testing.T) {
+	path := filepath.Join(files(t, map[string]string{"x": line("a") + line("b")}), "x")
+	f, err := os.Open(path)
+	if err = errors.Join(err, os.Remove(path)); err != nil {
+		t.Fatal(err)
+	}
+	asStdin(t, f)
+	src, err := datasets.Local(datasets.Stdin, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{}); err != nil || len(set.Instances) != 2 {
+		t.Errorf("%+v, %v", set, err)
+	}
+}
+
+func TestStdinThatBlocks(t *testing.T) {
+	r, w := blocking(t)
+	asStdin(t, r)
+	src, err := datasets.Local(datasets.Stdin, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.WriteString(line("a"))
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := datasets.IDs(t.Context(), src); err != nil || len(ids) != 1 {
+		t.Errorf("%v, %v", ids, err)
+	}
+}
+
+// TestStdinWithoutEnd is left when the context ends, though its writer stays.
+func TestStdinWithoutEnd(t *testing.T) {
+	r, w := blocking(t)
+	t.Cleanup(func() { _ = w.Close() }) // which ends the read that is left behind
+	asStdin(t, r)
+	src, err := datasets.Local(datasets.Stdin, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(why) }) // most likely it waits by then
+	defer timer.Stop()
+	if _, err := datasets.IDs(ctx, src); !errors.Is(err, why) {
+		t.Errorf("got %v, want %v", err, why)
+	}
+}
+
+// TestPipesHaveNoSplit as long as their names say none.
+func TestPipesHaveNoSplit(t *testing.T) {
+	r, w := blocking(t)
+	asStdin(t, r)
+	defer w.Close()
+	for _, name := range []string{datasets.Stdin, "/dev/stdin", fifo(t)} {
+		if _, err := datasets.Local(name, "dev"); !errors.Is(err, datasets.ErrData) || !strings.Contains(err.Error(), "leave --split away") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
