@@ -35,7 +35,7 @@ func Splits(names []string) map[string][]string {
 	}
 	for split, files := range splits {
 		splits[split] = OneForm(files)
-		slices.SortFunc(splits[split], natural)
+		slices.SortFunc(splits[split], Natural)
 	}
 	return splits
 }
@@ -134,9 +134,9 @@ func wordIn(text string) string {
 	return ""
 }
 
-// natural compares names so that shard 10 follows shard 9, however many digits
+// Natural compares names as people do: shard 10 follows shard 9, however many digits
 // they were given.
-func natural(a, b string) int {
+func Natural(a, b string) int {
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		x, y := run(a[i:]), run(b[j:])
 		i, j = i+len(x), j+len(y)

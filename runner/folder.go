@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/gofrs/flock"
@@ -77,8 +76,7 @@ func Open(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("lock run %s: %w", dir, err)
 	}
 	if !ok {
-		pid, _ := os.ReadFile(path) //nolint:gosec // only for the message
-		return nil, &LockedError{Dir: dir, PID: strings.TrimSpace(string(pid))}
+		return nil, &LockedError{Dir: dir, PID: lockedBy(dir)}
 	}
 	if err := os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("open run: %w", err), lock.Unlock())

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -96,7 +97,7 @@ func ReadRun(dir string) (*Run, error) {
 	for id, res := range results.Instances { // journals that were not copied along
 		r.Instances = append(r.Instances, Instance{ID: id, Result: &res})
 	}
-	slices.SortFunc(r.Instances, byID)
+	slices.SortFunc(r.Instances, func(a, b Instance) int { return datasets.Natural(a.ID, b.ID) })
 	if n := len(r.Manifest.Sessions); n > 0 && r.Manifest.Sessions[n-1].Ended == nil {
 		r.Worker = worker(dir)
 	}

@@ -79,22 +79,29 @@ func runBench(ctx, kill context.Context, s Streams, o *benchOptions) error {
 	return j.run(ctx, kill, s)
 }
 
+// isDemo says that the demo is all that is asked for.
+func (o *benchOptions) isDemo() bool { return slices.Equal(o.subsets, []string{demoSubset}) }
+
+// shipped are the configurations that come with mini and are the lowest layers.
+func (o *benchOptions) shipped() []string {
+	if o.isDemo() {
+		return []string{"swebench", "demo"}
+	}
+	return []string{"swebench"}
+}
+
 // prepare finds every mistake that can be found before a model is called or a
 // sandbox started. It writes nothing but the cache of datasets.
 func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	if len(o.subsets) == 0 {
 		return nil, usagef("--subset is needed: demo, verified, lite ..., or a file of rows; mini datasets list says more")
 	}
-	isDemo := slices.Equal(o.subsets, []string{demoSubset})
-	layers := []string{"swebench"}
-	if isDemo {
-		layers = append(layers, "demo")
-	}
-	cfg, err := o.resolve(layers...)
+	cfg, err := o.resolve(o.shipped()...)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := chooseProgress(o.progress, displayOf(nil)); err != nil && o.progress != progressLive {
+	kind, err := chooseProgress(o.progress, displayOf(s))
+	if err != nil && !o.dryRun {
 		return nil, err
 	}
 	if _, err := containerConfig(cfg, ""); err != nil {
@@ -111,8 +118,11 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{benchOptions: o, cfg: cfg, work: w, agent: a, isDemo: isDemo, dir: o.folder()}
-	j.models, err = newModels(cfg, isDemo, w.rows)
+	j := &job{benchOptions: o, cfg: cfg, work: w, agent: a, dir: o.folder(), display: kind}
+	if j.earlier, err = earlier(j.dir); err != nil {
+		return nil, err
+	}
+	j.models, err = newModels(cfg, o.isDemo(), w.rows)
 	if err == nil {
 		err = j.suits()
 	}

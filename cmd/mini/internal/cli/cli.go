@@ -102,24 +102,28 @@ func Main(args []string, s Streams) int {
 // errIncomplete ends a batch some of whose instances have no result.
 var errIncomplete = errors.New("some instances have no result")
 
-// usageError is something to be mended before anything is run: on the command
-// line, in a file, on this machine.
-type usageError struct{ err error }
+// codedError is an error with an exit code of its own.
+type codedError struct {
+	err  error
+	code int
+}
 
-func (u *usageError) Error() string { return u.err.Error() }
-func (u *usageError) Unwrap() error { return u.err }
+func (c *codedError) Error() string { return c.err.Error() }
+func (c *codedError) Unwrap() error { return c.err }
 
+// usagef is something to be mended before anything is run: on the command line,
+// in a file, on this machine.
 func usagef(format string, args ...any) error {
-	return &usageError{fmt.Errorf(format, args...)}
+	return &codedError{fmt.Errorf(format, args...), exitUsage}
 }
 
 // before marks an error of what comes before a run: whatever it is, nothing
-// was run.
+// was run. An interrupt stays one.
 func before(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, agent.ErrInterrupted) {
+		return err
 	}
-	return &usageError{err}
+	return &codedError{err, exitUsage}
 }
 
 // exit says what went wrong, and what to do, and picks the exit code.
@@ -147,7 +151,6 @@ func message(err error) string {
 }
 
 func exitCode(err error) int {
-	_, usage := errors.AsType[*usageError](err)
 	coded, own := errors.AsType[*codedError](err)
 	switch {
 	case err == nil:
@@ -158,9 +161,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, errIncomplete):
 		return exitIncomplete
-	case usage, errors.Is(err, configs.ErrConfig), errors.Is(err, datasets.ErrData), errors.Is(err, runner.ErrNotRun):
-		return exitUsage
-	case diskFull(err):
+	case errors.Is(err, configs.ErrConfig), errors.Is(err, datasets.ErrData), errors.Is(err, runner.ErrNotRun), diskFull(err):
 		return exitUsage
 	}
 	return exitFailed
@@ -175,24 +176,15 @@ func diskFull(err error) bool {
 // outOfRoom marks a batch that met a full disk: unless it was complete by then,
 // some of its instances have no result, and the next start goes on.
 func outOfRoom(err error, complete bool) error {
-	if _, nothing := errors.AsType[*usageError](err); nothing || !diskFull(err) {
+	_, coded := errors.AsType[*codedError](err)
+	switch {
+	case coded || !diskFull(err):
 		return err
+	case complete:
+		return &codedError{err, exitFailed}
 	}
-	code := exitIncomplete
-	if complete {
-		code = exitFailed
-	}
-	return &codedError{err, code}
+	return &codedError{err, exitIncomplete}
 }
-
-// codedError has an exit code of its own.
-type codedError struct {
-	err  error
-	code int
-}
-
-func (c *codedError) Error() string { return c.err.Error() }
-func (c *codedError) Unwrap() error { return c.err }
 
 func hintOf(err error) string {
 	if e, ok := errors.AsType[*hub.Error](err); ok {

@@ -89,7 +89,7 @@ func fetch(ctx context.Context, s Streams, name string, ref hub.Ref) error {
 	}
 	edition, err := h.Fetch(ctx, ref)
 	if errors.Is(err, agent.ErrInterrupted) {
-		return &interruption{fmt.Sprintf("fetch %s: interrupted; the same command goes on where it stopped", report.Printable(name)), err}
+		return fmt.Errorf("fetch %s: %w; the same command goes on where it stopped", report.Printable(name), agent.ErrInterrupted)
 	}
 	if err != nil {
 		return err
@@ -104,15 +104,6 @@ func fetch(ctx context.Context, s Streams, name string, ref hub.Ref) error {
 		cmp.Or(edition.Split, "(all)"), report.Count(len(ids), "row"), report.Size(edition.Bytes), edition.Repo, edition.Commit)
 	return err
 }
-
-// interruption is the end of a context in words for the user.
-type interruption struct {
-	text string
-	err  error
-}
-
-func (i *interruption) Error() string { return i.text }
-func (i *interruption) Unwrap() error { return i.err }
 
 // showOptions are the flags of mini datasets show.
 type showOptions struct {

@@ -56,7 +56,7 @@ func TestFetchInterrupted(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != 130 {
 		t.Errorf("%v, want exit status 130", err)
 	}
-	want := "mini: fetch verified: interrupted; the same command goes on where it stopped\n"
+	want := "mini: fetch verified: Interrupted; the same command goes on where it stopped\n"
 	if !strings.HasSuffix(out.String(), "\n"+want) {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}

@@ -54,14 +54,10 @@ but starts nothing, fetches nothing and costs nothing.`,
 }
 
 func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
-	layers := []string{"swebench"}
-	if len(o.subsets) == 1 && o.subsets[0] == demoSubset {
-		layers = append(layers, "demo")
-	}
-	cfg, settings := o.resolve(layers...)
+	cfg, settings := o.resolve(o.shipped()...)
 	if settings != nil { // one check fails, the others go by the defaults
 		var err error
-		if cfg, err = shippedOnly(layers...); err != nil {
+		if cfg, err = shippedOnly(o.shipped()...); err != nil {
 			return err
 		}
 	}
@@ -166,14 +162,9 @@ func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor
 	if cfg.Environment.Class == "local" {
 		return p, nil
 	}
-	seen := map[string]bool{}
-	var images []string
+	images := map[string]bool{}
 	for _, in := range set.Instances {
-		name := cmp.Or(cfg.Environment.Image, in.ImageName())
-		if !seen[name] {
-			seen[name] = true
-			images = append(images, name)
-		}
+		images[imageOf(cfg, in)] = true
 	}
 	found := measure(ctx, images, cfg.Environment.Platform)
 	p.Images, p.Missing, p.MissingBytes, p.Problem = found.Distinct, found.Pull, found.PullBytes, found.Problem

@@ -27,25 +27,25 @@ type job struct {
 	work   workload
 	agent  *agent.Agent
 	models runner.Models
-	isDemo bool
 	dir    string
+	// earlier is what the folder holds already.
+	earlier *runner.Run
+	// display is the kind of progress that fits.
+	display string
 	// obstacle is why a dry run's batch would not start.
 	obstacle error
 }
 
 // run works the batch and says how it ended.
 func (j *job) run(ctx, kill context.Context, s Streams) error {
-	p, err := newProgress(j.progress, s, heading{
+	p := newProgress(j.display, s, heading{
 		dataset: j.work.dataset.Name, model: modelName(j.cfg), folder: j.dir, ids: ids(j.work.rows),
 	})
-	if err != nil {
-		return err
-	}
-	defer p.Close() //nolint:errcheck // it was closed before, unless nothing was run
+	defer p.Close()
 	// The engine is asked before the folder is made: where none answers, no
 	// empty run is left behind.
 	var log *runner.Log
-	boxes, err := newSandboxes(ctx, kill, j.cfg, j.isDemo, j.fallsBack(), j.dir, s.Err, func(e runner.Event) { log.Emit(e) })
+	boxes, err := newSandboxes(ctx, kill, j.cfg, j.isDemo(), j.fallsBack(), j.dir, s.Err, func(e runner.Event) { log.Emit(e) })
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		Workers: j.cfg.Run.Workers, MaxTries: j.cfg.Run.MaxTries, Redo: j.redo,
 	}
 	sum, err := j.begin(ctx, p.Writer(), &b, boxes.class)
-	err = errors.Join(err, p.Close()) // the summary goes on the screen as it was
+	p.Close() // the summary goes on the screen as it was
 	err = errors.Join(err, boxes.Close(), j.conclude(ctx, s, sum, folder, err))
 	return outOfRoom(err, sum.Instances > 0 && sum.Complete())
 }
@@ -82,22 +82,28 @@ func (j *job) explain(ctx context.Context, s Streams) error {
 	return err
 }
 
+// earlier reads the run that a folder holds; an empty one where it holds
+// nothing, or is not there.
+func earlier(dir string) (*runner.Run, error) {
+	if err := runner.Fit(dir); err != nil {
+		return nil, err
+	}
+	run, err := runner.ReadRun(dir)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, runner.ErrNoRun) {
+		return &runner.Run{}, nil
+	}
+	return run, err
+}
+
 // suits finds what would spoil the run: another model's results in its folder,
 // and more workers than this process may have files for.
 func (j *job) suits() error {
-	run, err := runner.ReadRun(j.dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, runner.ErrNoRun):
-		run = &runner.Run{} // opening the folder will say more
-	case err != nil:
-		return err
-	}
 	selected := map[string]bool{}
 	for _, in := range j.work.rows {
 		selected[in.ID] = true
 	}
 	left := len(selected)
-	for _, in := range run.Instances {
+	for _, in := range j.earlier.Instances {
 		if in.Result == nil || !in.Result.Class.Counts() || j.redo && selected[in.ID] {
 			continue // it has no prediction, or not for long
 		}
@@ -114,7 +120,7 @@ func (j *job) suits() error {
 // fallsBack says that without an engine the commands would run on this
 // machine. That is only for the demo, and for who asked for nothing else.
 func (j *job) fallsBack() bool {
-	return j.isDemo && byDefault(j.cfg) && os.Getenv("DOCKER_HOST") == ""
+	return j.isDemo() && byDefault(j.cfg) && os.Getenv("DOCKER_HOST") == ""
 }
 
 // begin writes down what is run, says it, and runs it.

@@ -3,8 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
+	"maps"
 	"os"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
-	"github.com/minibench/mini/runner"
 )
 
 // plan is what a batch would do, found out without doing any of it; --dry-run
@@ -93,25 +93,23 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 			KeyEnv:  cfg.Model.APIKeyEnv, KeyPresent: os.Getenv(cfg.Model.APIKeyEnv) != "",
 		},
 	}
-	done, err := finished(j.dir)
-	if err != nil {
-		return plan{}, err
+	done := map[string]bool{}
+	for _, in := range j.earlier.Instances {
+		done[in.ID] = in.Result != nil && in.Result.Class.Counts()
 	}
-	var images []string
-	seen := map[string]bool{}
+	images := map[string]bool{} // of what is to be run
 	for _, in := range w.rows {
 		item := plannedInstance{ID: in.ID, Done: done[in.ID] && !j.redo}
 		if cfg.Environment.Class == "docker" {
-			item.Image = cmp.Or(cfg.Environment.Image, in.ImageName())
+			item.Image = imageOf(cfg, in)
 		}
 		p.Instances = append(p.Instances, item)
 		if item.Done {
 			p.Done++
 			continue
 		}
-		if item.Image != "" && !seen[item.Image] {
-			seen[item.Image] = true
-			images = append(images, item.Image)
+		if item.Image != "" {
+			images[item.Image] = true
 		}
 	}
 	p.Cost = costOf(cfg, p.Selected-p.Done)
@@ -129,6 +127,7 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 	}
 	first := w.rows[0]
 	p.Prompts.ID = first.ID
+	var err error
 	p.Prompts.System, p.Prompts.Instance, err = j.agent.Prompts(
 		agent.Task{Text: first.ProblemStatement, Instance: first.Fields()},
 		env.Info{
@@ -139,21 +138,9 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 	return p, cfg.Locate(err)
 }
 
-// finished are the instances that have a result in the folder of a run, which
-// need not be there.
-func finished(dir string) (map[string]bool, error) {
-	done := map[string]bool{}
-	run, err := runner.ReadRun(dir)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, runner.ErrNoRun) && runner.Fit(dir) == nil {
-		return done, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, in := range run.Instances {
-		done[in.ID] = in.Result != nil && in.Result.Class.Counts()
-	}
-	return done, nil
+// imageOf is the image of an instance's sandbox.
+func imageOf(cfg *configs.Resolved, in datasets.Instance) string {
+	return cmp.Or(cfg.Environment.Image, in.ImageName())
 }
 
 // costOf multiplies the limit of an attempt. It says nothing where no limit
@@ -176,7 +163,7 @@ func costOf(cfg *configs.Resolved, attempts int) costPlan {
 
 // measure asks the container engine what it has. That it does not answer is
 // part of the plan, and no error.
-func measure(ctx context.Context, images []string, platform string) imagePlan {
+func measure(ctx context.Context, images map[string]bool, platform string) imagePlan {
 	p := imagePlan{Distinct: len(images)}
 	engine, err := docker.Open(ctx, docker.EngineConfig{})
 	if err != nil {
@@ -187,7 +174,7 @@ func measure(ctx context.Context, images []string, platform string) imagePlan {
 	sizes := make([]int64, len(images))
 	var asked errgroup.Group
 	asked.SetLimit(8)
-	for i, name := range images {
+	for i, name := range slices.Sorted(maps.Keys(images)) {
 		asked.Go(func() error {
 			bytes, here, err := engine.LocalSize(ctx, name, platform)
 			if !here {

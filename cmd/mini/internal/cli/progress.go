@@ -33,7 +33,8 @@ type display struct {
 	ci         bool
 }
 
-func displayOf(f *os.File) display {
+func displayOf(s Streams) display {
+	f := stderrOf(s).file()
 	ci := os.Getenv("CI")
 	d := display{term: os.Getenv("TERM"), ci: ci != "" && ci != "false" && ci != "0"}
 	if f != nil && term.IsTerminal(int(f.Fd())) {
@@ -79,16 +80,9 @@ type progress struct {
 	live     *tui.Live        // nil while the screen is not taken
 }
 
-// newProgress checks --progress; kind "" picks what fits. Close ends it.
-func newProgress(kind string, s Streams, h heading) (*progress, error) {
-	m, ok := s.Err.(*messages)
-	if !ok {
-		m = &messages{w: s.Err}
-	}
-	kind, err := chooseProgress(kind, displayOf(m.file()))
-	if err != nil {
-		return nil, err
-	}
+// newProgress is for a kind that chooseProgress has picked. Close ends it.
+func newProgress(kind string, s Streams, h heading) *progress {
+	m := stderrOf(s)
 	p := &progress{kind: kind, head: h, stderr: m}
 	switch kind {
 	case progressJSON:
@@ -103,7 +97,16 @@ func newProgress(kind string, s Streams, h heading) (*progress, error) {
 	default:
 		p.shown = p.plain(m).Event
 	}
-	return p, nil
+	return p
+}
+
+// stderrOf is stderr as Main has wrapped it.
+func stderrOf(s Streams) *messages {
+	m, ok := s.Err.(*messages)
+	if !ok {
+		m = &messages{w: s.Err}
+	}
+	return m
 }
 
 // plain writes lines that fit stderr, where that is a terminal.
@@ -169,10 +172,9 @@ func (p *progress) release() {
 
 // Close gives the screen back. What was held meanwhile is printed then: the
 // failures, and what mini had to say.
-func (p *progress) Close() error {
+func (p *progress) Close() {
 	p.release()
 	if p.kind == progressJSON {
 		p.stderr.release()
 	}
-	return nil
 }

@@ -83,7 +83,7 @@ func showRun(s Streams, dir, instance string, asJSON bool) error {
 	} = report.NewGlance(run, nil, time.Now())
 	if instance != "" {
 		if shown, err = report.NewDetail(run, instance, time.Now()); err != nil {
-			return &usageError{err}
+			return before(err)
 		}
 	}
 	if asJSON {

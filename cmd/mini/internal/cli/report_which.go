@@ -24,7 +24,7 @@ func noRun(dir string, err error) error {
 		}
 		return usagef("%s", text)
 	case !errors.Is(err, runner.ErrNoRun):
-		return &usageError{err}
+		return before(err)
 	}
 	above, id, within := runAbove(dir)
 	switch {
@@ -44,7 +44,7 @@ func noRun(dir string, err error) error {
 	if near := newestRun(dir); near != "" {
 		return usagef("%s holds runs, and is none itself; the newest one: mini report %s", dir, near)
 	}
-	return &usageError{err}
+	return before(err)
 }
 
 // newestRun is the run in a folder of runs that was touched last.

@@ -108,7 +108,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 			text += fmt.Sprintf("; did you mean %s?", near[0])
 		}
-		return &usageError{errors.New(text + "; see " + cmd.CommandPath() + " --help")}
+		return before(errors.New(text + "; see " + cmd.CommandPath() + " --help"))
 	}
 	return usagef("%s takes flags only, not %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
 }

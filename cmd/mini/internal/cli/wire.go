@@ -26,7 +26,7 @@ func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (ru
 		}
 		for _, in := range rows {
 			if _, err := script.For(in.ID); err != nil {
-				return nil, &usageError{err}
+				return nil, before(err)
 			}
 		}
 		return scriptedModels{script}, nil
@@ -49,7 +49,7 @@ func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
 		return nil, usagef("model.replies: %s: no such file; it holds the replies, as YAML or JSON, or is a trajectory", path)
 	}
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, before(err)
 	}
 	return script, nil
 }
@@ -71,7 +71,7 @@ func newOpenAI(cfg *configs.Resolved) (model.Model, error) {
 		Timeout: time.Duration(m.Timeout * float64(time.Second)), MaxTries: m.MaxTries, Price: m.Price,
 	})
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, before(err)
 	}
 	return om, nil
 }

@@ -181,11 +181,14 @@ const (
 	workerFiles = 12
 )
 
+// filesOf is how many files a mini with so many workers may have open.
+func filesOf(workers int) uint64 { return uint64(ownFiles + workerFiles*max(workers, 1)) }
+
 // Files refuses so many workers where they could hardly have the files open
 // that they need: half of what the check reckons with.
 func Files(workers int) error {
 	limit, ok := openFiles()
-	needs := uint64(ownFiles + workerFiles*max(workers, 1))
+	needs := filesOf(workers)
 	if !ok || limit >= needs/2 {
 		return nil
 	}
@@ -198,7 +201,7 @@ func (e *examination) files(context.Context) []Check {
 	if !ok {
 		return nil
 	}
-	needs := uint64(ownFiles + workerFiles*max(e.Workers, 1))
+	needs := filesOf(e.Workers)
 	if limit < needs {
 		return []Check{{
 			"files", Warn, fmt.Sprintf("%d may be open at once, and %s may need %d", limit, report.Count(e.Workers, "worker"), needs),
