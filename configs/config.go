@@ -48,7 +48,7 @@ type Model struct {
 
 // Environment says where commands run.
 type Environment struct {
-	// Class is "docker" or "local".
+	// Class is "docker", "local" or "bubblewrap".
 	Class string `yaml:"environment_class" json:"environment_class"`
 	// Image overrides the instance's own.
 	Image string `yaml:"image" json:"image,omitempty"`
@@ -61,6 +61,10 @@ type Environment struct {
 	Timeout     float64  `yaml:"timeout" json:"timeout"`
 	Interpreter []string `yaml:"interpreter" json:"interpreter,omitempty"`
 
+	// CleanEnv starts commands of the local environment with none of the host's
+	// variables but PATH, HOME, LANG and the like; Env and ForwardEnv are added.
+	CleanEnv bool `yaml:"clean_env" json:"clean_env,omitempty"`
+
 	// The rest is for containers.
 
 	// PullTimeout is how long a pull may stand still, in seconds.
@@ -70,8 +74,20 @@ type Environment struct {
 	ShmSize     string  `yaml:"shm_size" json:"shm_size,omitempty"`
 	CPUs        float64 `yaml:"cpus" json:"cpus,omitempty"`
 	PidsLimit   int64   `yaml:"pids_limit" json:"pids_limit,omitempty"`
-	User        string  `yaml:"user" json:"user,omitempty"`
-	Platform    string  `yaml:"platform" json:"platform,omitempty"`
+	// Tmpfs maps directories to the size of a file system in memory for each;
+	// what lies in them counts as memory.
+	Tmpfs map[string]string `yaml:"tmpfs" json:"tmpfs,omitempty"`
+	// ReadOnly makes the image's own file system read-only.
+	ReadOnly bool `yaml:"read_only" json:"read_only,omitempty"`
+	// Ulimits maps names of limits to "soft" or "soft:hard", as nofile: "1024:4096".
+	Ulimits map[string]string `yaml:"ulimits" json:"ulimits,omitempty"`
+	// Mounts are folders of the host, as HOST:CONTAINER, read-only unless
+	// ":rw" follows.
+	Mounts []string `yaml:"mounts" json:"mounts,omitempty"`
+	// Runtime is the engine's name of another runtime, as "runsc".
+	Runtime  string `yaml:"runtime" json:"runtime,omitempty"`
+	User     string `yaml:"user" json:"user,omitempty"`
+	Platform string `yaml:"platform" json:"platform,omitempty"`
 	// CapAdd and CapDrop replace mini's own lists.
 	CapAdd  []string `yaml:"cap_add" json:"cap_add,omitempty"`
 	CapDrop []string `yaml:"cap_drop" json:"cap_drop,omitempty"`
@@ -95,4 +111,17 @@ type Run struct {
 	// MaxTries bounds how often one run tries an instance whose sandbox or
 	// provider fails.
 	MaxTries int `yaml:"max_tries" json:"max_tries"`
+	// Keep says whose sandboxes stay when they are done: "none", "failed" (what
+	// has no result) or "all".
+	Keep string `yaml:"keep" json:"keep,omitempty"`
+	// ImageBudget bounds, in bytes, the images that mini pulled and keeps, as
+	// "80GB"; empty means no bound.
+	ImageBudget string `yaml:"image_budget" json:"image_budget,omitempty"`
+	// Prefetch is how many images are pulled ahead of the workers.
+	Prefetch int `yaml:"prefetch" json:"prefetch"`
+	// PullsPerMinute bounds pulls of all workers together; 0 means no bound.
+	PullsPerMinute float64 `yaml:"pulls_per_minute" json:"pulls_per_minute,omitempty"`
+	// MinFreeDisk is how much room the engine's disk must have for another
+	// sandbox to be started, as "5GB"; starts wait below it. "0" means none.
+	MinFreeDisk string `yaml:"min_free_disk" json:"min_free_disk,omitempty"`
 }

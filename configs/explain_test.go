@@ -100,6 +100,11 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 			{"run.workers", 1, "default"},
 			{"run.max_starts", 0, "default"},
 			{"run.max_tries", 3, "default"},
+			{"run.keep", "none", "default"},
+			{"run.image_budget", "", "default"},
+			{"run.prefetch", 4, "default"},
+			{"run.pulls_per_minute", 0, "default"},
+			{"run.min_free_disk", "2GB", "default"},
 		}},
 	} {
 		got, err := cfg.Entries(tt.prefix)

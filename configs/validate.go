@@ -14,8 +14,11 @@ import (
 // Known names of classes; the command line turns them into implementations.
 var (
 	ModelClasses       = []string{"openai", "scripted"}
-	EnvironmentClasses = []string{"docker", "local"}
+	EnvironmentClasses = []string{"docker", "local", "bubblewrap"}
 )
+
+// keeping are the values of run.keep.
+var keeping = []string{"none", "failed", "all"}
 
 // validate finds values of the right type that make no sense, and gives the
 // agent what it needs of the other sections.
@@ -37,6 +40,7 @@ func (r *Resolved) validate() error {
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}
+	errs = append(errs, r.validateImages()...)
 	r.Agent.StartupCommand = r.Run.StartupCommand
 	r.Agent.Timeout = seconds(r.Environment.Timeout)
 	return joined(errs)
@@ -136,6 +140,37 @@ func (r *Resolved) validateEnvironment() []error {
 		}
 	}
 	return errs
+}
+
+// validateImages is about the settings of a run that concern images and what
+// stays of sandboxes.
+func (r *Resolved) validateImages() []error {
+	errs := r.class("run.keep", r.Run.Keep, keeping, "")
+	if r.Run.Prefetch < 0 {
+		errs = append(errs, r.errorf("run.prefetch", "%d is negative; 0 pulls nothing ahead", r.Run.Prefetch))
+	}
+	if n := r.Run.PullsPerMinute; !(n >= 0) || n > 1e6 {
+		errs = append(errs, r.errorf("run.pulls_per_minute", "%v is not a number of pulls; 0 means no bound", n))
+	}
+	for _, f := range []struct{ key, size string }{{"run.image_budget", r.Run.ImageBudget}, {"run.min_free_disk", r.Run.MinFreeDisk}} {
+		if _, err := DiskSize(f.size); err != nil {
+			errs = append(errs, r.errorf(f.key, `%q is not a size; write "80GB"`, f.size))
+		}
+	}
+	return errs
+}
+
+// DiskSize is Size for disks, whose makers count in thousands: "80GB" is
+// 80,000,000,000 bytes. Empty and "0" are 0.
+func DiskSize(s string) (int64, error) {
+	if s == "" || s == "0" {
+		return 0, nil
+	}
+	n, err := units.FromHumanSize(s)
+	if err == nil && n <= 0 {
+		err = fmt.Errorf("%q is not positive", s)
+	}
+	return n, err
 }
 
 // Size is a number of bytes as people write it: "512m", "4g". Empty is 0.

@@ -14,6 +14,7 @@ package env
 
 import (
 	"context"
+	"io"
 	"time"
 )
 
@@ -36,6 +37,21 @@ type Environment interface {
 	// Close ends every process in the sandbox and removes what was created
 	// for it. A second call returns nil. Execute after Close is an error.
 	Close(ctx context.Context) error
+}
+
+// Files is implemented by environments that carry files in and out, past the
+// shell: any name and any content travels byte for byte. A tree travels as a
+// tar stream (PAX), as "docker cp -" has it; env/files makes and reads them.
+// Put and Get take turns with commands.
+type Files interface {
+	// Put unpacks a tar stream below dir, an absolute path, which is made when
+	// it is missing. Files that are there are replaced, a symbolic link is
+	// never followed on the way, and owners are those that commands run as.
+	Put(ctx context.Context, dir string, tree io.Reader) error
+	// Get writes path as a tar stream: a file by its base name, a directory as
+	// its base name and all below it. Symbolic links stay links. An error that
+	// wraps fs.ErrNotExist says that there is no such path.
+	Get(ctx context.Context, path string, tree io.Writer) error
 }
 
 // Limits every environment keeps, whatever a command asks for.
@@ -139,6 +155,10 @@ type Info struct {
 	Dir string `json:"cwd"`
 	// Network says whether commands can reach a network.
 	Network bool `json:"network"`
+	// Disposable says that the files commands can reach are the sandbox's own
+	// and go with it. The user's own folder is not, nor is a container that can
+	// write to a folder of the host's.
+	Disposable bool `json:"disposable,omitempty"`
 	// Image, ImageID and ImageDigest name what a container was made from; empty
 	// elsewhere. The digest is the registry's; an image made here has none.
 	Image       string `json:"image,omitempty"`

@@ -57,6 +57,17 @@ type Config struct {
 	// ShmBytes is the size of /dev/shm; zero means DefaultShm. Its pages count
 	// as memory and cannot be reclaimed, so it must be well under MemoryBytes.
 	ShmBytes int64
+	// Tmpfs maps directories of the container to the size, in bytes, of a file
+	// system in memory there. Its pages count as memory, like those of ShmBytes.
+	Tmpfs map[string]int64
+	// ReadOnly makes the image's own file system read-only.
+	ReadOnly bool
+	// Ulimits bound single processes, by name ("nofile").
+	Ulimits []Ulimit
+	// Mounts are directories and files of the engine's machine.
+	Mounts []Mount
+	// Runtime is the engine's name of a runtime ("runsc"); empty means its default.
+	Runtime string
 	// CapDrop and CapAdd change the capabilities; nil means that all are
 	// dropped and a short list is given back (CHOWN, DAC_OVERRIDE, FOWNER,
 	// FSETID, SETUID, SETGID, SETFCAP, KILL).
@@ -74,6 +85,18 @@ type Config struct {
 	// Run and Instance name what the container is for, in its labels; neither
 	// is required.
 	Run, Instance string
+}
+
+// Ulimit is a limit of setrlimit(2), by Docker's name for it.
+type Ulimit struct {
+	Name       string
+	Soft, Hard int64
+}
+
+// Mount is a directory or file of the engine's machine that a container sees.
+type Mount struct {
+	Source, Target string // absolute paths, there and in the container
+	ReadWrite      bool
 }
 
 // Validate reports what is wrong with the configuration, all of it.

@@ -30,9 +30,9 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 		Long:  `Lets the agent work on the rows of a dataset. With the same -o it goes on.`,
 		Example: `  mini bench --subset demo
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
-		Annotations: map[string]string{groupsKey: "rows: subset split instance filter slice shuffle+seed; " +
-			"model: model model-class cost-limit no-autosubmit; sandbox: environment-class workers; " +
-			"run: output redo-existing config dry-run; output: progress json"},
+		Annotations: map[string]string{groupsKey: "rows: subset split instance filter+slice shuffle+seed; " +
+			"model: model model-class cost-limit no-autosubmit; sandbox: environment-class workers network keep+image-budget; " +
+			"run: output redo-existing config dry-run; output: progress+json"},
 		Aliases: []string{"swebench"},
 		Args:    benchArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), kill, s, o) },
@@ -46,16 +46,19 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	o.subsetFlags.flags(f)
 	o.configFlags.flags(f)
-	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the run (default mini-runs/...)")
+	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the run (in mini-runs/)")
 	f.IntP("workers", "w", 1, "`N` instances at once (default 1)")
+	f.String("network", "", "`NAME`: none (default), bridge ...")
+	f.String("keep", "", "`W` stay: none, failed, all; S as 80GB")
+	f.String("image-budget", "", "`S` of room for pulled images, as 80GB")
 	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "only this `ID`; repeatable")
-	f.StringVar(&o.selection.Filter, "filter", "", "only ids that begin with a match of `RE`")
-	f.StringVar(&o.selection.Slice, "slice", "", "then rows `A:B:STEP`, as in Python")
-	f.BoolVar(&o.selection.Shuffle, "shuffle", false, "mix first, alike for a seed (default 42)")
+	f.StringVar(&o.selection.Filter, "filter", "", "ids that begin with `RE`; then rows S")
+	f.StringVar(&o.selection.Slice, "slice", "", "rows `S`, as in Python: A:B:STEP")
+	f.BoolVar(&o.selection.Shuffle, "shuffle", false, "mix first, alike for a seed")
 	f.Uint64Var(&o.selection.Seed, "seed", 42, "`N` for --shuffle")
 	f.BoolVar(&o.redo, "redo-existing", false, "also what has a result; all is kept")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be run, and run nothing")
-	f.StringVar(&o.progress, "progress", "", "`KIND` of display: live, plain, json, none")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would run, and run nothing")
+	f.StringVar(&o.progress, "progress", "", "`KIND`: live, plain, json, none; results")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON on stdout")
 }
 

@@ -23,8 +23,8 @@ func (c *configFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&c.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
 	f.StringP("model", "m", "", "`NAME` of the model")
 	f.String("model-class", "", "`NAME`: openai or scripted")
-	f.String("environment-class", "", "`NAME`: docker or local")
-	f.Float64P("cost-limit", "l", 0, "`USD` an attempt; 0 is no limit (default 3)")
+	f.String("environment-class", "", "`NAME`: docker, local or bubblewrap")
+	f.Float64P("cost-limit", "l", 0, "`USD` an attempt (default 3; 0: no limit)")
 	f.Bool("no-autosubmit", false, "at a limit, do not submit the diff")
 	peerFlags(f)
 }
@@ -38,6 +38,9 @@ var settingFlags = []struct{ flag, key string }{
 	{"cost-limit", "agent.cost_limit"},
 	{"no-autosubmit", "agent.autosubmit"},
 	{"workers", "run.workers"},
+	{"network", "environment.network"},
+	{"keep", "run.keep"},
+	{"image-budget", "run.image_budget"},
 }
 
 // resolve is the configuration a command runs with. It refuses what
