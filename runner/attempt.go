@@ -72,6 +72,7 @@ func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
 	})
 	w.doing(Closing, "")
+	b.keep(ctx, box, in, n, out)
 	if err := closeBox(ctx, box); err != nil {
 		b.Log.Emit(Event{Type: Warning, Instance: in.ID, Attempt: n, Text: err.Error()})
 	}

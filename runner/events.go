@@ -25,6 +25,7 @@ const (
 	AttemptFinished EventType = "attempt_finished"
 	Pull            EventType = "pull"    // an image is being pulled
 	Warning         EventType = "warning" // something the user should know
+	Kept            EventType = "kept"    // a sandbox stays; Text says how to get at it
 	RunFinished     EventType = "run_finished"
 	// Doing says what an instance is in the middle of. It is for those who
 	// watch, and is not written to events.jsonl: the other events say enough

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -37,7 +38,7 @@ type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
-// Batch is what a run needs. All fields are required but Redo.
+// Batch is what a run needs. All fields are required but Redo and Keep.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -54,17 +55,23 @@ type Batch struct {
 	MaxTries int
 	// Redo runs instances again that have a result. What they had is kept.
 	Redo bool
+	// Keep picks the attempts whose sandboxes stay when they are done (see
+	// Keeper); nil keeps none.
+	Keep func(trajectories.Outcome) bool
 	// Log is told what happens.
 	Log *Log
+
+	kept atomic.Int32
 }
 
 // Summary is how a run ended.
 type Summary struct {
-	Instances int                        `json:"instances"` // that were asked for
-	Skipped   int                        `json:"skipped"`   // had a result before
-	Classes   map[trajectories.Class]int `json:"classes"`   // of all that were asked for
-	Unstarted int                        `json:"unstarted"` // never came to an attempt
-	Cost      model.Cost                 `json:"cost"`      // of this run's attempts
+	Instances int                        `json:"instances"`      // that were asked for
+	Skipped   int                        `json:"skipped"`        // had a result before
+	Classes   map[trajectories.Class]int `json:"classes"`        // of all that were asked for
+	Unstarted int                        `json:"unstarted"`      // never came to an attempt
+	Kept      int                        `json:"kept,omitempty"` // sandboxes that stay
+	Cost      model.Cost                 `json:"cost"`           // of this run's attempts
 	Elapsed   time.Duration              `json:"-"`
 }
 
@@ -114,6 +121,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	err = errors.Join(workers.Wait(), book.flush())
 	s := book.summary(instances)
 	s.Skipped = len(instances) - len(todo)
+	s.Kept = int(b.kept.Load())
 	s.Elapsed = time.Since(start)
 	b.Log.Emit(Event{Type: RunFinished, Summary: &s})
 	return s, errors.Join(err, b.Folder.eventsErr())

@@ -37,6 +37,15 @@ type api interface {
 	ContainerStatPath(ctx context.Context, id, path string) (container.PathStat, error)
 	CopyToContainer(ctx context.Context, id, path string, content io.Reader, o container.CopyToContainerOptions) error
 
+	ContainerCommit(ctx context.Context, id string, o container.CommitOptions) (container.CommitResponse, error)
+	ContainerExecCreate(ctx context.Context, id string, o container.ExecOptions) (container.ExecCreateResponse, error)
+	ContainerExecAttach(ctx context.Context, exec string, o container.ExecAttachOptions) (types.HijackedResponse, error)
+	ContainerExecInspect(ctx context.Context, exec string) (container.ExecInspect, error)
+	ContainerExecResize(ctx context.Context, exec string, o container.ResizeOptions) error
+
+	ImageList(ctx context.Context, o image.ListOptions) ([]image.Summary, error)
+	ImageRemove(ctx context.Context, id string, o image.RemoveOptions) ([]image.DeleteResponse, error)
+
 	VolumeCreate(ctx context.Context, o volume.CreateOptions) (volume.Volume, error)
 	VolumeList(ctx context.Context, o volume.ListOptions) (volume.ListResponse, error)
 	VolumeRemove(ctx context.Context, name string, force bool) error

@@ -73,6 +73,8 @@ func (p *Plain) Event(e runner.Event) {
 		p.about(e, "step %-3d format error: the reply is sent back", e.Step)
 	case runner.Pull:
 		p.pull(e)
+	case runner.Kept:
+		p.about(e, "%s", e.Text)
 	case runner.Warning:
 		p.warn(e, e.Text)
 	case runner.AttemptFinished:

@@ -102,6 +102,9 @@ func Main(args []string, s Streams) int {
 // errIncomplete ends a batch some of whose instances have no result.
 var errIncomplete = errors.New("some instances have no result")
 
+// errSaid ends a command that has nothing to say beside its exit code.
+var errSaid = errors.New("said already")
+
 // codedError is an error with an exit code of its own.
 type codedError struct {
 	err  error
@@ -129,7 +132,7 @@ func before(err error) error {
 // exit says what went wrong, and what to do, and picks the exit code.
 func exit(w io.Writer, err error) int {
 	code := exitCode(err)
-	if err == nil || err.Error() == errIncomplete.Error() {
+	if err == nil || errors.Is(err, errSaid) || err.Error() == errIncomplete.Error() {
 		return code // the summary has said it
 	}
 	text := "mini: " + lines(message(err))

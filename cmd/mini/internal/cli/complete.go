@@ -90,8 +90,11 @@ func setCompletions(root *cobra.Command) {
 		"progress":          words(progressKinds...),
 		"config":            completeConfig,
 		"slice":             words("0:1", "0:20"),
+		"network":           words("none", "bridge"),
+		"keep":              words("none", "failed", "all"),
+		"run":               completeRun,
 	}
-	for _, name := range []string{"filter", "seed", "workers", "cost-limit", "model", "task"} {
+	for _, name := range []string{"filter", "seed", "workers", "cost-limit", "model", "task", "image-budget", "attempt"} {
 		flags[name] = words()
 	}
 	args := map[string]completer{
@@ -99,6 +102,7 @@ func setCompletions(root *cobra.Command) {
 		"mini datasets show":  completeShowRow,
 		"mini datasets fetch": words(aliasNames()...),
 		"mini report":         completeRun,
+		"mini shell":          completeShowRow,
 		"mini bench":          words(),
 		"mini clean":          words(),
 		"mini doctor":         words(),

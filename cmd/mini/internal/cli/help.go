@@ -23,7 +23,7 @@ const groupsKey = "mini-flag-groups"
 // commandGroups are the commands as mini --help lists them.
 var commandGroups = []group{
 	{"run", []string{"bench", "replay", "eval", "grade"}},
-	{"look", []string{"report", "datasets"}},
+	{"look", []string{"report", "shell", "datasets"}},
 	{"set up", []string{"config", "doctor", "clean", "completion"}},
 }
 

@@ -57,7 +57,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	log = runner.NewLog(folder, p.Event)
 	b := runner.Batch{
 		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
-		Workers: j.cfg.Run.Workers, MaxTries: j.cfg.Run.MaxTries, Redo: j.redo,
+		Workers: j.cfg.Run.Workers, MaxTries: j.cfg.Run.MaxTries, Redo: j.redo, Keep: keeps(j.cfg.Run.Keep),
 	}
 	sum, err := j.begin(ctx, p.Writer(), &b, boxes.class)
 	p.Close() // the summary goes on the screen as it was
@@ -172,7 +172,7 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 	if j.json {
 		err = errors.Join(err, json.NewEncoder(s.Out).Encode(map[string]any{"run": folder.Dir(), "summary": sum}))
 	} else {
-		err = errors.Join(err, glance(s.Out, sum, folder.Dir(), ids(j.work.rows)))
+		err = errors.Join(err, glance(s.Out, sum, folder.Dir(), ids(j.work.rows)), sayHowMany(s.Out, sum.Kept, j.cfg.Environment.Class, folder.Dir()))
 	}
 	switch {
 	case err != nil || failed != nil:

@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -161,7 +163,7 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 		if err != nil {
 			return nil, err // not a typed nil
 		}
-		return box, nil
+		return &container{Container: box, run: run, instance: in.ID}, nil
 	}
 	return nil
 }
@@ -208,7 +210,7 @@ func containerConfig(cfg *configs.Resolved, run string) (docker.Config, error) {
 		Image: e.Image, Dir: e.Dir, Env: withForwarded(e), Timeout: duration(e.Timeout), Interpreter: e.Interpreter,
 		Network: e.Network, MemoryBytes: memory, ShmBytes: shm, CPUs: e.CPUs, PIDs: e.PidsLimit,
 		User: e.User, Platform: e.Platform, CapAdd: e.CapAdd, CapDrop: e.CapDrop,
-		NewPrivileges: e.NewPrivileges, Force: e.Unsafe, Run: filepath.Base(run),
+		NewPrivileges: e.NewPrivileges, Force: e.Unsafe, Run: runLabel(run),
 	}
 	// The image may be each row's own; everything else is known now.
 	check := c
@@ -276,6 +278,7 @@ type temporary struct {
 	env.Environment
 	dir      string
 	warnings []string
+	kept     bool
 }
 
 // Info implements env.Environment.
@@ -287,7 +290,25 @@ func (t *temporary) Info() env.Info {
 
 // Close implements env.Environment.
 func (t *temporary) Close(ctx context.Context) error {
-	return errors.Join(t.Environment.Close(ctx), os.RemoveAll(t.dir))
+	err := t.Environment.Close(ctx)
+	if t.kept {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(t.dir))
 }
 
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// runLabel says in a container's labels which run it is of: two folders of the
+// same name are told apart.
+func runLabel(dir string) string {
+	if dir == "" {
+		return "" // a task of its own
+	}
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		path = dir
+	}
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Base(path) + "-" + hex.EncodeToString(sum[:3])
+}

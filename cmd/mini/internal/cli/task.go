@@ -83,7 +83,7 @@ func runTask(ctx, kill context.Context, s Streams, o *taskOptions) error {
 	if err != nil {
 		return before(err)
 	}
-	boxes, err := newTaskSandbox(ctx, kill, cfg, files.journal, s.Err)
+	boxes, err := newTaskSandbox(ctx, kill, cfg, s.Err)
 	if err != nil {
 		return err
 	}
@@ -92,12 +92,12 @@ func runTask(ctx, kill context.Context, s Streams, o *taskOptions) error {
 }
 
 // newTaskSandbox is the current folder, or a container where one is asked for.
-func newTaskSandbox(ctx, kill context.Context, cfg *configs.Resolved, name string, w io.Writer) (*sandboxes, error) {
+func newTaskSandbox(ctx, kill context.Context, cfg *configs.Resolved, w io.Writer) (*sandboxes, error) {
 	progress := report.NewPlain(w, nil)
 	if cfg.Environment.Class == "docker" && cfg.Environment.Image == "" {
 		return nil, usagef("which image? add -c environment.image=NAME")
 	}
-	boxes, err := newSandboxes(ctx, kill, cfg, false, false, name, w, progress.Event)
+	boxes, err := newSandboxes(ctx, kill, cfg, false, false, "", w, progress.Event)
 	if err != nil || cfg.Environment.Class != "local" {
 		return boxes, err
 	}
@@ -161,7 +161,10 @@ func (o *taskOptions) work(
 		out := a.Run(ctx, session)
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		return out, box.Close(end)
+		if keep := keeps(cfg.Run.Keep); keep != nil && keep(out) && cfg.Environment.Class == "docker" {
+			err = sayKept(end, s.Err, box)
+		}
+		return out, errors.Join(err, box.Close(end))
 	}()
 	return out, errors.Join(err, journal.Close(), trajectories.Derive(files.journal, files.traj))
 }

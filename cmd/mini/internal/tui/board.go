@@ -88,6 +88,8 @@ func (b *board) apply(e runner.Event) {
 		b.pull(e)
 	case runner.Warning:
 		b.warn(e, e.Text)
+	case runner.Kept:
+		b.note(note{at: e.Time, instance: e.Instance, text: bounded(e.Text)})
 	case runner.AttemptFinished:
 		b.finished(e)
 	}

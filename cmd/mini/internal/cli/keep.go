@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories"
+)
+
+// keeps says whose sandboxes stay: run.keep as a rule for outcomes. What was
+// interrupted is run again, and is no failure.
+func keeps(which string) func(trajectories.Outcome) bool {
+	switch which {
+	case "all":
+		return func(trajectories.Outcome) bool { return true }
+	case "failed":
+		return func(out trajectories.Outcome) bool {
+			return out.Class != trajectories.Submitted && out.Class != trajectories.Interrupted
+		}
+	}
+	return nil
+}
+
+// container is a sandbox that knows how its user gets back to it.
+type container struct {
+	*docker.Container
+	run, instance string // as the user calls them; the run is empty for a task
+}
+
+// Keep implements runner.Keeper.
+func (c *container) Keep(ctx context.Context, attempt int) (string, error) {
+	image, err := c.Container.Keep(ctx, strconv.Itoa(attempt))
+	if err != nil {
+		return "", err
+	}
+	enter := "mini shell -c environment.image=" + image
+	if c.run != "" {
+		enter = fmt.Sprintf("mini shell --run %s --attempt %d %s", shellWord(c.run), attempt, c.instance)
+	}
+	return fmt.Sprintf("kept as the image %s; enter it with: %s", image, enter), nil
+}
+
+// Keep implements runner.Keeper: the folder stays.
+func (t *temporary) Keep(context.Context, int) (string, error) {
+	t.kept = true
+	return "kept in " + t.dir + "; remove it when it has been looked at", nil
+}
+
+// Keep implements runner.Keeper for those sandboxes that do.
+func (t *tracked) Keep(ctx context.Context, attempt int) (string, error) {
+	k, ok := t.Environment.(runner.Keeper)
+	if !ok {
+		return "", errNotKept
+	}
+	return k.Keep(ctx, attempt)
+}
+
+// sayKept keeps the sandbox of a task, and says where.
+func sayKept(ctx context.Context, w io.Writer, box env.Environment) error {
+	k, ok := box.(runner.Keeper)
+	if !ok {
+		return errNotKept
+	}
+	how, err := k.Keep(ctx, 1)
+	if err != nil {
+		return fmt.Errorf("keep sandbox: %w", err)
+	}
+	_, _ = fmt.Fprintln(w, "mini: the sandbox is", lines(how)) // only for people
+	return nil
+}
+
+// sayHowMany ends a batch that has kept sandboxes.
+func sayHowMany(w io.Writer, kept int, class, dir string) error {
+	if kept == 0 {
+		return nil
+	}
+	how := "their folders are named above, and in events.jsonl"
+	if class == "docker" {
+		how = fmt.Sprintf("mini shell --run %s INSTANCE opens one, mini clean --kept removes all", shellWord(dir))
+	}
+	_, err := fmt.Fprintf(w, "\nkept   %s; %s\n", report.Count(kept, "attempt"), how)
+	return err
+}
+
+var errNotKept = errors.New("this kind of sandbox leaves nothing behind")
+
+// shellWord is a name as a shell takes it for one word.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+)
+
+// shellOptions are the flags of mini shell.
+type shellOptions struct {
+	configFlags
+	subsetFlags
+	run     string
+	attempt int
+}
+
+func newShell(s Streams) *cobra.Command {
+	o := &shellOptions{}
+	cmd := &cobra.Command{
+		Use:   "shell [INSTANCE] [-- COMMAND...]",
+		Short: "Open the sandbox of an instance, to look around in it",
+		Long: `Opens a shell in a sandbox like the one the agent gets for an instance: the
+same image, limits and network. With --run it is a sandbox that a run has kept
+(see mini bench --keep), as the agent left it. The sandbox ends with the shell,
+and what was changed in it is gone.
+
+With a COMMAND that is run instead, and its exit code is mini's.`,
+		Example: `  mini shell --subset verified astropy__astropy-12907
+  mini shell --run runs/first astropy__astropy-12907
+  mini shell --subset demo minidemo__ledger-17 -- python3 -m pytest -q
+  mini shell -c environment.image=python:3.12 --network bridge`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			instance, command, err := splitAtDash(cmd, args)
+			if err != nil {
+				return err
+			}
+			return runShell(cmd.Context(), s, o, instance, command)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	o.subsetFlags.flags(f)
+	f.StringVar(&o.run, "run", "", "`FOLDER` of a run that has kept the sandbox")
+	f.IntVar(&o.attempt, "attempt", 0, "`N`: not the newest attempt that was kept")
+	f.String("network", "", "`NAME`: none (default), bridge ...")
+	o.configFlags.set = f
+	f.StringArrayVarP(&o.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
+	return cmd
+}
+
+// splitAtDash tells the instance from the command behind --.
+func splitAtDash(cmd *cobra.Command, args []string) (instance string, command []string, err error) {
+	names := args
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		names, command = args[:at], args[at:]
+		if len(command) == 0 {
+			return "", nil, usagef("there is no command after --")
+		}
+	}
+	if len(names) > 1 {
+		return "", nil, usagef("mini shell takes one instance, not %d; a command comes after --: mini shell %s -- %s ...", len(names), names[0], names[1])
+	}
+	if len(names) == 1 {
+		instance = names[0]
+	}
+	return instance, command, nil
+}
+
+// runShell is `mini shell`.
+func runShell(ctx context.Context, s Streams, o *shellOptions, instance string, command []string) error {
+	c, cfg, err := o.sandbox(ctx, s, instance)
+	if err != nil {
+		return before(err)
+	}
+	engine, err := docker.Open(ctx, docker.EngineConfig{HelperDir: cfg.Environment.HelperDir, PullTimeout: duration(cfg.Environment.PullTimeout)})
+	if err != nil {
+		return before(err)
+	}
+	if o.run != "" {
+		if c.Image, err = keptImage(ctx, engine, o.run, instance, o.attempt); err != nil {
+			return errors.Join(before(err), engine.Close())
+		}
+	}
+	code, err := openShell(ctx, s, engine, c, command)
+	if err = errors.Join(err, engine.Close()); err != nil {
+		return err
+	}
+	if code != exitOK {
+		return &codedError{errSaid, code}
+	}
+	return nil
+}
+
+// sandbox finds what to start: the configuration of the run, or that of mini
+// bench, and the image of the instance.
+func (o *shellOptions) sandbox(ctx context.Context, s Streams, instance string) (docker.Config, *configs.Resolved, error) {
+	if o.run != "" {
+		if len(o.subsets) > 0 {
+			return docker.Config{}, nil, usagef("--run and --subset are two ways to say which sandbox; leave one away")
+		}
+		if instance == "" {
+			return docker.Config{}, nil, usagef("which instance of %s?", o.run)
+		}
+		if _, err := runner.ReadRun(o.run); err != nil {
+			return docker.Config{}, nil, noRun(o.run, err)
+		}
+		o.config = append([]string{filepath.Join(o.run, "config.yaml")}, o.config...)
+	}
+	cfg, err := o.merge("swebench")
+	if err != nil {
+		return docker.Config{}, nil, err
+	}
+	if cfg.Environment.Class != "docker" {
+		return docker.Config{}, nil, usagef("mini shell opens containers; the environment class is %s, whose commands run on this machine: any shell will do", cfg.Environment.Class)
+	}
+	c, err := containerConfig(cfg, o.run)
+	if err != nil {
+		return c, cfg, err
+	}
+	c.Instance = instance
+	switch {
+	case o.run != "":
+	case len(o.subsets) > 0 && instance != "":
+		c.Image, err = o.imageOf(ctx, s, cfg, instance)
+	case len(o.subsets) > 0:
+		err = usagef("which instance of %s? mini datasets show lists them", o.subsets[0])
+	case c.Image == "" && instance != "":
+		err = usagef("which dataset is %s in? Say --subset SET, or --run FOLDER of a run that has kept it", report.Printable(instance))
+	case c.Image == "":
+		err = usagef("which sandbox? mini shell --subset SET INSTANCE, or -c environment.image=NAME")
+	}
+	return c, cfg, err
+}
+
+// imageOf finds the row of an instance, and its image.
+func (o *shellOptions) imageOf(ctx context.Context, s Streams, cfg *configs.Resolved, instance string) (string, error) {
+	sources, err := o.open(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	set, err := datasets.Load(ctx, sources, datasets.Selection{IDs: []string{instance}})
+	if err != nil {
+		return "", err
+	}
+	if len(set.Instances) == 0 {
+		return "", usagef("there is no %s", instance)
+	}
+	return imageOf(cfg, set.Instances[0]), nil
+}
+
+// keptImage is the sandbox that a run kept of an instance: that of the newest
+// attempt, or of the one asked for.
+func keptImage(ctx context.Context, engine *docker.Engine, run, instance string, attempt int) (string, error) {
+	kept, err := engine.Kept(ctx, runLabel(run), instance)
+	if err != nil {
+		return "", err
+	}
+	image := ""
+	for _, k := range kept { // oldest first
+		if attempt == 0 || k.Attempt == fmt.Sprint(attempt) {
+			image = k.Image
+		}
+	}
+	switch {
+	case image != "":
+		return image, nil
+	case len(kept) > 0:
+		return "", usagef("%s has kept %s of %s, but not attempt %d", run, report.Count(len(kept), "attempt"), instance, attempt)
+	}
+	return "", usagef("%s has not kept the sandbox of %s; mini bench --keep all keeps them", run, report.Printable(instance))
+}
+
+// openShell starts a sandbox, lets the user at it, and ends it.
+func openShell(ctx context.Context, s Streams, engine *docker.Engine, c docker.Config, command []string) (int, error) {
+	box, err := engine.Start(ctx, c)
+	if err != nil {
+		return 0, err
+	}
+	shell := docker.Shell{Command: command, Env: shellVariables(c.Env), In: s.In, Out: s.Out, Err: s.Err, TTY: s.Terminal && s.OutTerminal}
+	if shell.TTY {
+		network := cmp.Or(c.Network, "none")
+		_, _ = fmt.Fprintf(s.Err, "mini: a sandbox of %s, network %s; it ends with this shell, and nothing is kept\n", report.Printable(c.Image), network) // only for people
+	}
+	for _, w := range box.Info().Warnings {
+		_, _ = fmt.Fprintln(s.Err, "mini: warning:", report.Printable(w)) // only for people
+	}
+	code, err := withTerminal(s.In, &shell, func() (int, error) { return box.Shell(ctx, shell) })
+	return code, errors.Join(err, box.Close(context.WithoutCancel(ctx)))
+}
+
+// shellVariables are those of commands, and what a program needs to know of the
+// terminal. The file that sets up every command is for shells that nobody
+// types into.
+func shellVariables(vars map[string]string) map[string]string {
+	all := map[string]string{}
+	for name, value := range vars {
+		if name != "PAGER" && name != "GIT_PAGER" && name != "MANPAGER" {
+			all[name] = value
+		}
+	}
+	for _, name := range []string{"TERM", "COLORTERM"} {
+		if value := os.Getenv(name); value != "" {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// withTerminal hands the terminal's keys on as they are typed, for as long as
+// the program runs.
+func withTerminal(in io.Reader, shell *docker.Shell, run func() (int, error)) (int, error) {
+	f, ok := in.(*os.File)
+	if !shell.TTY || !ok {
+		shell.TTY = false
+		return run()
+	}
+	before, err := term.MakeRaw(int(f.Fd()))
+	if err != nil {
+		return 0, fmt.Errorf("prepare the terminal: %w", err)
+	}
+	defer term.Restore(int(f.Fd()), before) //nolint:errcheck // nothing can be done about it
+	sizes, stop := terminalSizes(f)
+	defer stop()
+	shell.Resize = sizes
+	return run()
+}

@@ -1,0 +1,152 @@
+package docker_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/dockertest"
+)
+
+// keep makes an image of a sandbox that is gone after the test.
+func keep(t *testing.T, e *docker.Engine, box *docker.Container, attempt string) docker.Kept {
+	t.Helper()
+	name, err := box.Keep(t.Context(), attempt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Forget(context.WithoutCancel(t.Context()), docker.Kept{Image: name}); err != nil {
+			t.Error(err)
+		}
+	})
+	all, err := e.Kept(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(k docker.Kept) bool { return k.Image == name })
+	if i < 0 {
+		t.Fatalf("%s is not among the kept ones: %+v", name, all)
+	}
+	return all[i]
+}
+
+func TestKeep(t *testing.T) {
+	e, image := dockertest.Engine(t), dockertest.Image(t)
+	box := start(t, e, docker.Config{
+		Image: image, Dir: "/usr/lib", Run: "My Run!-1a", Instance: "a__b-1", Env: map[string]string{"API_KEY": "hush-hush"},
+	})
+	run(t, box, "echo left > /root/note; mkdir -p /usr/lib/made")
+	k := keep(t, e, box, "2")
+	if k.Image != "mini-kept/my-run--1a:a__b-1.2" || k.Instance != "a__b-1" || k.Run != "My Run!-1a" || k.Attempt != "2" || time.Since(k.Since) > time.Minute {
+		t.Errorf("kept %+v", k)
+	}
+	run(t, box, "echo the sandbox itself goes on")
+	if err := box.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	// What starts from it is nobody's leftover, and begins in the directory.
+	found, err := dockertest.Client(t).ImageInspect(t.Context(), k.Image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := found.Config
+	if c.Labels["mini.owner"] != "" || c.WorkingDir != "/usr/lib" || len(c.Entrypoint) != 0 || !slices.Equal(c.Cmd, []string{"/bin/bash"}) && !slices.Equal(c.Cmd, []string{"/usr/bin/bash"}) {
+		t.Errorf("the image starts %q %q in %q, owner %q", c.Entrypoint, c.Cmd, c.WorkingDir, c.Labels["mini.owner"])
+	}
+	if strings.Contains(strings.Join(c.Env, "\n"), "hush-hush") {
+		t.Error("a variable of the configuration is in the image")
+	}
+	again := start(t, e, docker.Config{Image: k.Image})
+	if got := output(t, again, "cat /root/note; pwd; ls -d made"); got != "left\n/usr/lib\nmade\n" {
+		t.Errorf("in the kept sandbox: %q", got)
+	}
+	if err := e.Forget(t.Context(), k); !errors.Is(err, docker.ErrInUse) {
+		t.Errorf("forget a sandbox that is open: %v, want ErrInUse", err)
+	}
+}
+
+func TestKeepWhatIsGone(t *testing.T) {
+	e, image := dockertest.Engine(t), dockertest.Image(t)
+	box := start(t, e, docker.Config{Image: image, Instance: "gone"})
+	if err := box.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := box.Keep(t.Context(), "1"); status(err) != env.ContainerDied {
+		t.Errorf("keep a closed sandbox: %v", err)
+	}
+}
+
+func TestShell(t *testing.T) {
+	e, image := dockertest.Engine(t), dockertest.Image(t)
+	box := start(t, e, docker.Config{Image: image, Dir: "/usr/lib"})
+	for _, tt := range []struct {
+		name  string
+		shell docker.Shell
+		in    string
+		out   string
+		err   string
+		code  int
+	}{
+		{"typed into", docker.Shell{Env: map[string]string{"A": "1"}}, "pwd\necho $A\necho e >&2\nexit 5\n", "/usr/lib\n1\n", "e\n", 5},
+		{"a command", docker.Shell{Command: []string{"sh", "-c", "pwd; exit 3"}, Dir: "/tmp"}, "", "/tmp\n", "", 3},
+		{"much", docker.Shell{Command: []string{"wc", "-c"}}, strings.Repeat("x", 1<<20), "1048576\n", "", 0},
+		{"a terminal", docker.Shell{TTY: true, Command: []string{"sh", "-c", "until [ \"$(stty size)\" = '21 83' ]; do sleep 0.01; done; test -t 0 && test -t 1 && test -t 2 && echo yes"}}, "", "yes\r\n", "", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			sizes := make(chan docker.Size, 1)
+			sizes <- docker.Size{Width: 83, Height: 21}
+			s := tt.shell
+			s.In, s.Out, s.Err, s.Resize = strings.NewReader(tt.in), &out, &errs, sizes
+			if s.TTY { // which hangs up at the end of its input
+				in, typed := io.Pipe()
+				defer typed.Close() //nolint:errcheck // never fails
+				s.In = in
+			}
+			code, err := box.Shell(t.Context(), s)
+			if err != nil || code != tt.code || out.String() != tt.out || errs.String() != tt.err {
+				t.Errorf("code %d, error %v, output %q, errors %q; want %d, %q, %q", code, err, &out, &errs, tt.code, tt.out, tt.err)
+			}
+		})
+	}
+	t.Run("interrupted", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stop := errors.New("stop")
+		in, typed := io.Pipe()
+		defer typed.Close() //nolint:errcheck // never fails
+		out := writer(func([]byte) { cancel(stop) })
+		if _, err := box.Shell(ctx, docker.Shell{Command: []string{"sh", "-c", "echo on; exec cat"}, In: in, Out: out, Err: out}); !errors.Is(err, stop) {
+			t.Errorf("error %v, want the cause", err)
+		}
+	})
+	t.Run("dead sandbox", func(t *testing.T) {
+		in, typed := io.Pipe()
+		defer typed.Close() //nolint:errcheck // never fails
+		out := writer(func([]byte) {
+			if err := dockertest.Client(t).ContainerKill(context.WithoutCancel(t.Context()), box.Name(), "KILL"); err != nil {
+				t.Error(err)
+			}
+		})
+		code, err := box.Shell(t.Context(), docker.Shell{Command: []string{"sh", "-c", "echo on; exec cat"}, In: in, Out: out, Err: out})
+		if status(err) != env.ContainerDied && code != 137 { // the engine may still know how the shell itself ended
+			t.Errorf("code %d, error %v", code, err)
+		}
+	})
+}
+
+// writer is called with what is written.
+type writer func([]byte)
+
+func (w writer) Write(p []byte) (int, error) {
+	w(p)
+	return len(p), nil
+}
