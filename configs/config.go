@@ -44,6 +44,8 @@ type Model struct {
 	Price    model.Price `yaml:"price" json:"price"`
 	// Replies is the file of the scripted model.
 	Replies string `yaml:"replies" json:"replies,omitempty"`
+	// Delay is how long the scripted model takes for a reply, in seconds.
+	Delay float64 `yaml:"delay" json:"delay,omitempty"`
 }
 
 // Environment says where commands run.

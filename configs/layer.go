@@ -84,7 +84,9 @@ func reason(err error) string {
 // as JSON where it is JSON, and as a string otherwise.
 func Setting(name, key, value string) (Layer, error) {
 	leaf := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
-	if json.Valid([]byte(value)) {
+	// JSON is taken for what it says, all else for a text; but for a list, whose
+	// quotes a shell may have eaten: [bash, -c].
+	if json.Valid([]byte(value)) || strings.HasPrefix(value, "[") && strings.HasSuffix(value, "]") {
 		var doc yaml.Node
 		if err := yaml.Unmarshal([]byte(value), &doc); err == nil && len(doc.Content) == 1 {
 			leaf = doc.Content[0]

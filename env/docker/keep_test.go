@@ -109,7 +109,7 @@ func TestShell(t *testing.T) {
 			s.In, s.Out, s.Err, s.Resize = strings.NewReader(tt.in), &out, &errs, sizes
 			if s.TTY { // which hangs up at the end of its input
 				in, typed := io.Pipe()
-				defer typed.Close() //nolint:errcheck // never fails
+				defer typed.Close()
 				s.In = in
 			}
 			code, err := box.Shell(t.Context(), s)
@@ -122,7 +122,7 @@ func TestShell(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stop := errors.New("stop")
 		in, typed := io.Pipe()
-		defer typed.Close() //nolint:errcheck // never fails
+		defer typed.Close()
 		out := writer(func([]byte) { cancel(stop) })
 		if _, err := box.Shell(ctx, docker.Shell{Command: []string{"sh", "-c", "echo on; exec cat"}, In: in, Out: out, Err: out}); !errors.Is(err, stop) {
 			t.Errorf("error %v, want the cause", err)
@@ -130,7 +130,7 @@ func TestShell(t *testing.T) {
 	})
 	t.Run("dead sandbox", func(t *testing.T) {
 		in, typed := io.Pipe()
-		defer typed.Close() //nolint:errcheck // never fails
+		defer typed.Close()
 		out := writer(func([]byte) {
 			if err := dockertest.Client(t).ContainerKill(context.WithoutCancel(t.Context()), box.Name(), "KILL"); err != nil {
 				t.Error(err)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -29,7 +30,7 @@ func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (ru
 				return nil, before(err)
 			}
 		}
-		return scriptedModels{script}, nil
+		return scriptedModels{script, duration(cfg.Model.Delay)}, nil
 	default:
 		m, err := newOpenAI(cfg)
 		return oneModel{m}, err
@@ -91,7 +92,10 @@ type oneModel struct{ m model.Model }
 func (o oneModel) For(datasets.Instance) (model.Model, error) { return o.m, nil }
 
 // scriptedModels begin each attempt with the first reply.
-type scriptedModels struct{ script *scripted.Script }
+type scriptedModels struct {
+	script *scripted.Script
+	delay  time.Duration
+}
 
 // For implements runner.Models.
 func (s scriptedModels) For(in datasets.Instance) (model.Model, error) {
@@ -99,5 +103,26 @@ func (s scriptedModels) For(in datasets.Instance) (model.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scripted model: %w", err)
 	}
+	if s.delay > 0 {
+		return slowModel{m, s.delay}, nil
+	}
 	return m, nil
+}
+
+// slowModel takes its time for a reply, as a model behind an API does.
+type slowModel struct {
+	model.Model
+	delay time.Duration
+}
+
+// Query implements model.Model.
+func (m slowModel) Query(ctx context.Context, history []model.Message) (model.Reply, error) {
+	t := time.NewTimer(m.delay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return m.Model.Query(ctx, history)
+	case <-ctx.Done():
+		return model.Reply{}, context.Cause(ctx)
+	}
 }
