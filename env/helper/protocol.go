@@ -21,6 +21,13 @@
 // client sends Run and the helper answers with any number of Output frames
 // and one Exit. Alive frames, sent at any time, renew the lease. At the end of
 // its input the helper kills everything and exits.
+//
+// Between commands files travel, as tar streams cut into Data frames. The client
+// opens with Put (it sends, and ends with an empty Data frame) or with Get (the
+// helper sends); either way the helper's Done is the last word, and ends a Put
+// early when the files cannot be written. Whoever sends may be Window chunks
+// ahead of what the other side has said, in More frames, that it has used up:
+// neither ever holds more than that.
 package helper
 
 import (
@@ -35,7 +42,7 @@ import (
 
 // Version of the protocol. It changes with every incompatible change; client
 // and helper refuse to talk across versions.
-const Version = 1
+const Version = 2
 
 // Kind says what a frame is.
 type Kind byte
@@ -44,19 +51,28 @@ type Kind byte
 const (
 	KindSetup  Kind = 'S' // client: Setup as JSON; the first frame
 	KindRun    Kind = 'R' // client: see EncodeRun
-	KindCancel Kind = 'C' // client: kill the command with this id, as at a timeout
+	KindPut    Kind = 'P' // client: a directory, raw bytes; files follow that go there
+	KindGet    Kind = 'G' // client: a path, raw bytes; the helper sends what is there
+	KindData   Kind = 'D' // who sends files: a piece of the tar stream, at most MaxChunk bytes
+	KindMore   Kind = 'M' // who takes files: how many chunks were used up, see EncodeMore
+	KindCancel Kind = 'C' // client: kill the command with this id, as at a timeout, or give up its files
 	KindAlive  Kind = 'K' // client: renews the lease; no body, no answer
 	KindHello  Kind = 'H' // helper: Hello as JSON; the answer to Setup
 	KindOutput Kind = 'O' // helper: raw output, at most MaxChunk bytes
 	KindExit   Kind = 'X' // helper: Exit as JSON; ends the command with this id
+	KindDone   Kind = 'E' // helper: Done as JSON; ends the Put or Get with this id
 	KindFault  Kind = 'F' // helper: text; the helper cannot go on and exits
 )
 
 // Bounds of frames, in bytes. Each side checks the length before it reads on.
 const (
 	headerSize = 5
-	// MaxChunk bounds the body of an Output frame.
+	// MaxChunk bounds the body of an Output or Data frame.
 	MaxChunk = 64 << 10
+	// MaxPath bounds the body of a Put or Get frame.
+	MaxPath = 64 << 10
+	// Window is how many Data frames may be on their way.
+	Window = 16
 	// MaxReply bounds the body of every other frame of the helper.
 	MaxReply = 256 << 10
 	// MaxRequest bounds the body of the client's frames: a script and its
