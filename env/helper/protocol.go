@@ -32,7 +32,6 @@ package helper
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -176,69 +175,4 @@ type Hello struct {
 	Release string `json:"release"`
 	Kernel  string `json:"kernel"`
 	Machine string `json:"machine"`
-}
-
-// Run is the settings of one command; the script travels beside it.
-type Run struct {
-	Dir           string            `json:"dir,omitempty"`
-	Env           map[string]string `json:"env,omitempty"`
-	Interpreter   []string          `json:"interpreter,omitempty"` // instead of Setup's
-	TimeoutMillis int64             `json:"timeout_ms"`
-	OutputLimit   int               `json:"output_limit"`
-	Markers       []string          `json:"markers,omitempty"`
-}
-
-// EncodeRun makes the body of a Run frame: the length of the settings (uint32
-// big endian), the settings as JSON, then the script, byte for byte.
-func EncodeRun(r Run, script string) ([]byte, error) {
-	settings, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("encode run: %w", err)
-	}
-	b := make([]byte, 4, 4+len(settings)+len(script))
-	binary.BigEndian.PutUint32(b, uint32(len(settings)))
-	b = append(b, settings...)
-	b = append(b, script...)
-	if len(b) > MaxRequest {
-		return nil, fmt.Errorf("%w: run of %d bytes, allowed %d", ErrFrame, len(b), MaxRequest)
-	}
-	return b, nil
-}
-
-// DecodeRun is the inverse of EncodeRun.
-func DecodeRun(body []byte) (Run, string, error) {
-	if len(body) < 4 {
-		return Run{}, "", fmt.Errorf("%w: run of %d bytes", ErrFrame, len(body))
-	}
-	n := int64(binary.BigEndian.Uint32(body))
-	rest := body[4:]
-	if n > int64(len(rest)) {
-		return Run{}, "", fmt.Errorf("%w: settings of %d bytes in a body of %d", ErrFrame, n, len(rest))
-	}
-	var r Run
-	if err := json.Unmarshal(rest[:n], &r); err != nil {
-		return Run{}, "", fmt.Errorf("%w: settings: %w", ErrFrame, err)
-	}
-	return r, string(rest[n:]), nil
-}
-
-// Exit is the helper's report of a command that ended. The output travelled
-// before it; Head says where the gap is when Truncated. The other fields are
-// those of env.Result.
-type Exit struct {
-	ExitCode      int           `json:"exit_code"`
-	Signal        int           `json:"signal,omitempty"`
-	DurationNanos int64         `json:"duration_ns"`
-	Head          int           `json:"head"`
-	Bytes         int64         `json:"bytes"`
-	Chars         int64         `json:"chars"`
-	Truncated     bool          `json:"truncated,omitempty"`
-	TimedOut      bool          `json:"timed_out,omitempty"`
-	Cancelled     bool          `json:"cancelled,omitempty"`
-	Killed        int           `json:"killed,omitempty"`
-	Survivors     int           `json:"survivors,omitempty"`
-	Collateral    bool          `json:"collateral,omitempty"`
-	Background    []env.Process `json:"background,omitempty"`
-	OOMKilled     int           `json:"oom_killed"`
-	Failure       string        `json:"failure,omitempty"`
 }
