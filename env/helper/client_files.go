@@ -96,6 +96,9 @@ func (c *Client) offer(ctx context.Context, t *transfer, f Frame) error {
 		case <-t.ended:
 			return errEnded
 		case <-c.over:
+			if t.finished() { // Done was the last thing to come
+				return errEnded
+			}
 			return c.Err()
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -159,7 +162,11 @@ func (c *Client) receive(ctx context.Context, t *transfer, tree io.Writer) error
 				ended = nil // what came before it is taken first
 				continue
 			case <-c.over:
-				return c.Err()
+				if !t.finished() {
+					return c.Err()
+				}
+				ended = nil // Done was the last thing to come
+				continue
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			case <-late.C:
