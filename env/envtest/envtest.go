@@ -48,6 +48,12 @@ func WithMemory(open func(t *testing.T) env.Environment) Option {
 	return func(s *suite) { s.small = open }
 }
 
+// Apart says that sandboxes do not meet although their processes are in sight of
+// each other, so that groups of cases may run side by side.
+func Apart() Option {
+	return func(s *suite) { s.apart = true }
+}
+
 // Long reports whether MINI_TEST_LONG=1 asks for the cases that take minutes.
 func Long() bool { return os.Getenv("MINI_TEST_LONG") == "1" }
 
@@ -56,6 +62,7 @@ type suite struct {
 	open  func(*testing.T) env.Environment
 	small func(*testing.T) env.Environment // nil where memory has no bound
 	lacks map[Ability]string
+	apart bool // groups may run side by side
 }
 
 // Run holds every case against fresh environments. open returns one that is
@@ -92,8 +99,8 @@ func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Optio
 		{"Closing", closing},
 	} {
 		t.Run(group.name, func(t *testing.T) {
-			// Where processes are the sandbox's own, groups do not meet; most wait.
-			if s.lacks[OwnProcesses] == "" && group.name != "Crowd" {
+			// Most groups wait most of the time; the crowd does not.
+			if (s.apart || s.lacks[OwnProcesses] == "") && group.name != "Crowd" {
 				t.Parallel()
 			}
 			group.cases(t, s)

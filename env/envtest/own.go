@@ -124,8 +124,8 @@ func pid1(t *testing.T, s suite) {
 		t.Run("ptrace as "+user, func(t *testing.T) {
 			s.needs(t, Shield)
 			b := s.fresh(t)
-			if b.run(env.Command{Script: "command -v python3"}).ExitCode != 0 {
-				t.Skip("there is no python3 to call ptrace with")
+			if b.run(env.Command{Script: become + "python3 -c 'import ctypes'"}).ExitCode != 0 {
+				t.Skipf("there is no python3 for %s to call ptrace with", user)
 			}
 			// attach, seize, and reading and writing memory, from any rank.
 			const try = `import ctypes, os
