@@ -4,7 +4,7 @@ LDFLAGS := -s -w -X github.com/minibench/mini/cmd/mini/internal/cli.Version=$(VE
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 
-.PHONY: help build helper images demo test test-short lint fmt fuzz bench golden tour clean
+.PHONY: help build helper images demo test test-short test-long lint fmt fuzz bench golden tour clean
 
 help: ## say what the targets do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,9 @@ setup-%:
 
 test-short: helper ## the tests, without the race detector and without set-up
 	go test ./...
+
+test-long: setup-test helper images ## the tests with all that takes minutes (10,000 commands at once, say)
+	MINI_TEST_LONG=1 go test -timeout 30m ./...
 
 lint: ## go vet and the linter
 	go vet ./... && go run $(LINTER) run ./...

@@ -20,7 +20,9 @@ func TestConformance(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
 	envtest.Run(t, func(t *testing.T) env.Environment {
 		return start(t, e, docker.Config{Image: image})
-	})
+	}, envtest.WithMemory(func(t *testing.T) env.Environment {
+		return start(t, e, docker.Config{Image: image, MemoryBytes: 96 << 20, ShmBytes: 16 << 20})
+	}))
 }
 
 // start brings up a sandbox that ends with the test and leaves nothing behind.

@@ -10,8 +10,8 @@ import (
 )
 
 // ends: how the shell ended is told.
-func ends(t *testing.T, open func(*testing.T) env.Environment) {
-	b := fresh(t, open)
+func ends(t *testing.T, s suite) {
+	b := s.fresh(t)
 	for _, c := range []struct {
 		name, script string
 		code, signal int
@@ -43,8 +43,8 @@ func ends(t *testing.T, open func(*testing.T) env.Environment) {
 }
 
 // settings: directory and variables of a command, and what it starts from.
-func settings(t *testing.T, open func(*testing.T) env.Environment) {
-	b := fresh(t, open)
+func settings(t *testing.T, s suite) {
+	b := s.fresh(t)
 	dir := b.folder()
 	t.Run("uname", func(t *testing.T) {
 		b := box{b, t}
@@ -85,6 +85,19 @@ func settings(t *testing.T, open func(*testing.T) env.Environment) {
 			t.Errorf("a variable of the last command is still set: %q", got)
 		}
 	})
+	t.Run("precedence", func(t *testing.T) {
+		b := box{b, t}
+		// What the environment gives stays, but for what the command says.
+		given := b.sh(`printf '%s|%s' "$PATH" "${HOME-unset}"`)
+		home := env.Command{Script: `printf '%s|%s' "$PATH" "$HOME"`, Env: map[string]string{"HOME": "/mini-home"}}
+		path, _, _ := strings.Cut(given, "|")
+		if r := b.run(home); string(r.Output) != path+"|/mini-home" {
+			t.Errorf("output %q, want the path of before and the new home", r.Output)
+		}
+		if got := b.sh(`printf '%s|%s' "$PATH" "${HOME-unset}"`); got != given {
+			t.Errorf("output %q, want %q as before", got, given)
+		}
+	})
 	t.Run("impossible variable", func(t *testing.T) {
 		b := box{b, t}
 		if r := b.run(env.Command{Script: "true", Env: map[string]string{"MINI_A": "a\x00b"}}); r.ExitCode != -1 || r.Failure == "" {
@@ -111,8 +124,8 @@ func settings(t *testing.T, open func(*testing.T) env.Environment) {
 }
 
 // scripts: any text reaches the shell whole.
-func scripts(t *testing.T, open func(*testing.T) env.Environment) {
-	b := fresh(t, open)
+func scripts(t *testing.T, s suite) {
+	b := s.fresh(t)
 	padding := map[string]string{"": "", " long": long(130 << 10)}
 	for suffix, pad := range padding {
 		for _, c := range []struct{ name, script, want string }{
@@ -161,6 +174,13 @@ func scripts(t *testing.T, open func(*testing.T) env.Environment) {
 			t.Errorf("exit code %d, want 9", r.ExitCode)
 		}
 	})
+	for script, code := range map[string]int{":": 0, "": 0, "!": 1, " ": 0, "\n": 0, "#": 0} {
+		t.Run(fmt.Sprintf("%d byte %q", len(script), script), func(t *testing.T) {
+			if r := (box{b, t}).run(env.Command{Script: script}); r.ExitCode != code || len(r.Output) != 0 || r.Failure != "" {
+				t.Errorf("exit code %d, output %q, failure %q; want %d", r.ExitCode, r.Output, r.Failure, code)
+			}
+		})
+	}
 	for _, size := range []int{100<<10 - 1, 100 << 10, 128 << 10, 1 << 20, env.MaxScript} {
 		t.Run(fmt.Sprintf("%d bytes", size), func(t *testing.T) {
 			b := box{b, t}
@@ -194,8 +214,8 @@ func long(n int) string {
 }
 
 // closing: an environment that was closed says so.
-func closing(t *testing.T, open func(*testing.T) env.Environment) {
-	b := fresh(t, open)
+func closing(t *testing.T, s suite) {
+	b := s.fresh(t)
 	b.run(env.Command{Script: "sleep 300 & setsid sleep 300 &"})
 	for range 2 {
 		if err := b.Close(t.Context()); err != nil {

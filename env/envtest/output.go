@@ -14,8 +14,8 @@ import (
 )
 
 // outputs: what is written arrives, byte for byte.
-func outputs(t *testing.T, open func(*testing.T) env.Environment) {
-	b := fresh(t, open)
+func outputs(t *testing.T, s suite) {
+	b := s.fresh(t)
 	for _, c := range []struct{ name, script, want string }{
 		{"nothing", "true", ""},
 		{"no final newline", "printf x", "x"},
@@ -73,8 +73,8 @@ func allBytes() string {
 }
 
 // limits: an output is whole up to the limit, and head and tail beyond it.
-func limits(t *testing.T, open func(*testing.T) env.Environment) {
-	b := fresh(t, open)
+func limits(t *testing.T, s suite) {
+	b := s.fresh(t)
 	for _, c := range []struct {
 		name         string
 		limit, bytes int
@@ -134,9 +134,9 @@ func checkNumbers(t *testing.T, name string, part []byte, offset int) {
 }
 
 // submissions: a first line that is a marker lifts the limit.
-func submissions(t *testing.T, open func(*testing.T) env.Environment) {
+func submissions(t *testing.T, s suite) {
 	const size = 1_000_000
-	b := fresh(t, open)
+	b := s.fresh(t)
 	for _, c := range []struct {
 		name, script string
 		whole        bool

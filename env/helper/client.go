@@ -33,6 +33,7 @@ const (
 	DefaultGrace         = 30 * time.Second
 	DefaultCancelWait    = 10 * time.Second
 	DefaultHandshakeWait = 30 * time.Second
+	DefaultTransferWait  = time.Minute
 )
 
 // ClientConfig says how a Client talks. The zero value works.
@@ -52,9 +53,16 @@ type ClientConfig struct {
 	CancelWait time.Duration
 	// HandshakeWait is how long the helper's first answer may take.
 	HandshakeWait time.Duration
+	// TransferWait is how long files may stand still on the helper's side.
+	TransferWait time.Duration
 }
 
-// Client runs commands through a helper, one at a time. Its methods are safe
+// readAhead holds the frames of a small command, so that they take one read;
+// what is larger passes it by. It is held for as long as a sandbox lives, by
+// hundreds of them.
+const readAhead = 2 << 10
+
+// Client runs commands and carries files through a helper, one at a time. Its methods are safe
 // for concurrent use.
 type Client struct {
 	cfg     ClientConfig
@@ -67,10 +75,11 @@ type Client struct {
 	over    chan struct{} // closed when the conversation is over
 	workers sync.WaitGroup
 
-	mu   sync.Mutex
-	err  error
-	call *call // the command under way, if any
-	last uint32
+	mu       sync.Mutex
+	err      error
+	call     *call     // the command under way, if any
+	transfer *transfer // the files under way, if any
+	last     uint32
 }
 
 // Dial opens the conversation: it sends Setup, waits for Hello and checks who
@@ -82,6 +91,7 @@ func Dial(ctx context.Context, stream io.ReadWriteCloser, cfg ClientConfig) (*Cl
 	cfg.Grace = orDefault(cfg.Grace, DefaultGrace)
 	cfg.CancelWait = orDefault(cfg.CancelWait, DefaultCancelWait)
 	cfg.HandshakeWait = orDefault(cfg.HandshakeWait, DefaultHandshakeWait)
+	cfg.TransferWait = orDefault(cfg.TransferWait, DefaultTransferWait)
 	c := &Client{
 		cfg:     cfg,
 		stream:  stream,
@@ -133,7 +143,7 @@ func (c *Client) end(reason error) {
 // lasts, so that the helper is never blocked and a frame that nobody asked for
 // is noticed when it comes.
 func (c *Client) read() {
-	r := bufio.NewReaderSize(c.stream, 32<<10)
+	r := bufio.NewReaderSize(c.stream, readAhead)
 	for {
 		f, err := ReadFrame(r, MaxReply)
 		switch {

@@ -24,6 +24,8 @@ func (c *Client) accept(f Frame) error {
 		return c.acceptHello(f)
 	case KindOutput, KindExit:
 		return c.acceptReport(f)
+	case KindData, KindMore, KindDone:
+		return c.acceptTransfer(f)
 	case KindFault:
 		return fmt.Errorf("%w: %.1024q", ErrFault, f.Body)
 	default:

@@ -23,20 +23,10 @@ const maxTimeout = 300 * 24 * time.Hour
 //
 // No more output is ever held than the command asked for.
 func (c *Client) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
-	if err := c.Err(); err != nil {
+	if err := c.take(ctx); err != nil {
 		return env.Result{}, err
 	}
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-c.over:
-		return env.Result{}, c.Err()
-	case <-ctx.Done():
-		return env.Result{}, context.Cause(ctx)
-	}
-	if ctx.Err() != nil { // select picks at random when both are ready
-		return env.Result{}, context.Cause(ctx)
-	}
+	defer func() { <-c.turn }()
 	if len(cmd.Script) > env.MaxScript {
 		return refused(fmt.Sprintf("the command has %d bytes; at most %d can be run", len(cmd.Script), env.MaxScript)), nil
 	}
@@ -51,6 +41,25 @@ func (c *Client) Execute(ctx context.Context, cmd env.Command) (env.Result, erro
 	call := c.begin(run)
 	defer c.leave(call)
 	return c.await(ctx, call, Frame{Kind: KindRun, ID: call.id, Body: body}, run)
+}
+
+// take waits for the turn. Receiving from c.turn gives it back.
+func (c *Client) take(ctx context.Context) error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	select {
+	case c.turn <- struct{}{}:
+	case <-c.over:
+		return c.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if ctx.Err() != nil { // select picks at random when both are ready
+		<-c.turn
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // await sends the request and waits for its report, for the end of its time,
@@ -119,16 +128,21 @@ func (c *Client) settings(cmd env.Command) Run {
 func (c *Client) begin(run Run) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last++
-	if c.last == 0 { // 0 means "no command"
-		c.last++
-	}
 	limit := run.OutputLimit
 	if len(run.Markers) > 0 {
 		limit = env.SubmissionLimit
 	}
-	c.call = &call{id: c.last, limit: limit, done: make(chan struct{})}
+	c.call = &call{id: c.nextID(), limit: limit, done: make(chan struct{})}
 	return c.call
+}
+
+// nextID is called with the lock held.
+func (c *Client) nextID() uint32 {
+	c.last++
+	if c.last == 0 { // 0 means "no command"
+		c.last++
+	}
+	return c.last
 }
 
 // leave makes sure that the reader no longer touches the call.

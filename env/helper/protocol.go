@@ -21,11 +21,17 @@
 // client sends Run and the helper answers with any number of Output frames
 // and one Exit. Alive frames, sent at any time, renew the lease. At the end of
 // its input the helper kills everything and exits.
+//
+// Between commands files travel, as tar streams cut into Data frames. The client
+// opens with Put (it sends, and ends with an empty Data frame) or with Get (the
+// helper sends); either way the helper's Done is the last word, and ends a Put
+// early when the files cannot be written. Whoever sends may be Window chunks
+// ahead of what the other side has said, in More frames, that it has used up:
+// neither ever holds more than that.
 package helper
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +41,7 @@ import (
 
 // Version of the protocol. It changes with every incompatible change; client
 // and helper refuse to talk across versions.
-const Version = 1
+const Version = 2
 
 // Kind says what a frame is.
 type Kind byte
@@ -44,19 +50,28 @@ type Kind byte
 const (
 	KindSetup  Kind = 'S' // client: Setup as JSON; the first frame
 	KindRun    Kind = 'R' // client: see EncodeRun
-	KindCancel Kind = 'C' // client: kill the command with this id, as at a timeout
+	KindPut    Kind = 'P' // client: a directory, raw bytes; files follow that go there
+	KindGet    Kind = 'G' // client: a path, raw bytes; the helper sends what is there
+	KindData   Kind = 'D' // who sends files: a piece of the tar stream, at most MaxChunk bytes
+	KindMore   Kind = 'M' // who takes files: how many chunks were used up, see EncodeMore
+	KindCancel Kind = 'C' // client: kill the command with this id, as at a timeout, or give up its files
 	KindAlive  Kind = 'K' // client: renews the lease; no body, no answer
 	KindHello  Kind = 'H' // helper: Hello as JSON; the answer to Setup
 	KindOutput Kind = 'O' // helper: raw output, at most MaxChunk bytes
 	KindExit   Kind = 'X' // helper: Exit as JSON; ends the command with this id
+	KindDone   Kind = 'E' // helper: Done as JSON; ends the Put or Get with this id
 	KindFault  Kind = 'F' // helper: text; the helper cannot go on and exits
 )
 
 // Bounds of frames, in bytes. Each side checks the length before it reads on.
 const (
 	headerSize = 5
-	// MaxChunk bounds the body of an Output frame.
+	// MaxChunk bounds the body of an Output or Data frame.
 	MaxChunk = 64 << 10
+	// MaxPath bounds the body of a Put or Get frame.
+	MaxPath = 64 << 10
+	// Window is how many Data frames may be on their way.
+	Window = 16
 	// MaxReply bounds the body of every other frame of the helper.
 	MaxReply = 256 << 10
 	// MaxRequest bounds the body of the client's frames: a script and its
@@ -160,69 +175,4 @@ type Hello struct {
 	Release string `json:"release"`
 	Kernel  string `json:"kernel"`
 	Machine string `json:"machine"`
-}
-
-// Run is the settings of one command; the script travels beside it.
-type Run struct {
-	Dir           string            `json:"dir,omitempty"`
-	Env           map[string]string `json:"env,omitempty"`
-	Interpreter   []string          `json:"interpreter,omitempty"` // instead of Setup's
-	TimeoutMillis int64             `json:"timeout_ms"`
-	OutputLimit   int               `json:"output_limit"`
-	Markers       []string          `json:"markers,omitempty"`
-}
-
-// EncodeRun makes the body of a Run frame: the length of the settings (uint32
-// big endian), the settings as JSON, then the script, byte for byte.
-func EncodeRun(r Run, script string) ([]byte, error) {
-	settings, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("encode run: %w", err)
-	}
-	b := make([]byte, 4, 4+len(settings)+len(script))
-	binary.BigEndian.PutUint32(b, uint32(len(settings)))
-	b = append(b, settings...)
-	b = append(b, script...)
-	if len(b) > MaxRequest {
-		return nil, fmt.Errorf("%w: run of %d bytes, allowed %d", ErrFrame, len(b), MaxRequest)
-	}
-	return b, nil
-}
-
-// DecodeRun is the inverse of EncodeRun.
-func DecodeRun(body []byte) (Run, string, error) {
-	if len(body) < 4 {
-		return Run{}, "", fmt.Errorf("%w: run of %d bytes", ErrFrame, len(body))
-	}
-	n := int64(binary.BigEndian.Uint32(body))
-	rest := body[4:]
-	if n > int64(len(rest)) {
-		return Run{}, "", fmt.Errorf("%w: settings of %d bytes in a body of %d", ErrFrame, n, len(rest))
-	}
-	var r Run
-	if err := json.Unmarshal(rest[:n], &r); err != nil {
-		return Run{}, "", fmt.Errorf("%w: settings: %w", ErrFrame, err)
-	}
-	return r, string(rest[n:]), nil
-}
-
-// Exit is the helper's report of a command that ended. The output travelled
-// before it; Head says where the gap is when Truncated. The other fields are
-// those of env.Result.
-type Exit struct {
-	ExitCode      int           `json:"exit_code"`
-	Signal        int           `json:"signal,omitempty"`
-	DurationNanos int64         `json:"duration_ns"`
-	Head          int           `json:"head"`
-	Bytes         int64         `json:"bytes"`
-	Chars         int64         `json:"chars"`
-	Truncated     bool          `json:"truncated,omitempty"`
-	TimedOut      bool          `json:"timed_out,omitempty"`
-	Cancelled     bool          `json:"cancelled,omitempty"`
-	Killed        int           `json:"killed,omitempty"`
-	Survivors     int           `json:"survivors,omitempty"`
-	Collateral    bool          `json:"collateral,omitempty"`
-	Background    []env.Process `json:"background,omitempty"`
-	OOMKilled     int           `json:"oom_killed"`
-	Failure       string        `json:"failure,omitempty"`
 }

@@ -120,6 +120,10 @@ func FuzzDecodeRun(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(body)
+	if body, err = helper.EncodeRun(helper.Run{Dir: "/\xff", Env: map[string]string{"A\xfe": "b", "C": "\x80", "D": "e"}}, ""); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body)
 	f.Add([]byte{0, 0, 0, 2, '{', '}'})
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, '{', '}'})
 	f.Add([]byte{})

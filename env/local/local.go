@@ -124,22 +124,31 @@ func (l *Local) Info() env.Info { return l.info }
 
 // Execute runs one command on the host, after the one that runs now.
 func (l *Local) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	res := env.Result{ExitCode: -1, OOMKilled: -1}
+	err := l.inTurn(ctx, func(ctx context.Context) (err error) {
+		var out bytes.Buffer
+		res, err = l.runner.Run(ctx, l.command(c), &out)
+		res.Output = out.Bytes()
+		return err
+	})
+	return res, err
+}
+
+// inTurn waits for what runs now and then does work, which Close can cancel.
+func (l *Local) inTurn(ctx context.Context, work func(context.Context) error) error {
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
 	case <-ctx.Done():
-		return env.Result{ExitCode: -1, OOMKilled: -1}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if !l.begin(cancel) {
-		return env.Result{ExitCode: -1, OOMKilled: -1}, env.ErrClosed
+		return env.ErrClosed
 	}
 	defer l.begin(nil)
-	var out bytes.Buffer
-	res, err := l.runner.Run(ctx, l.command(c), &out)
-	res.Output = out.Bytes()
-	return res, err
+	return work(ctx)
 }
 
 // begin notes how to end the command that is about to run, nil when none is.
@@ -166,10 +175,7 @@ func (l *Local) command(c env.Command) process.Command {
 		Markers:     c.Markers,
 	}
 	if c.Dir != "" {
-		p.Dir = c.Dir
-		if !filepath.IsAbs(p.Dir) {
-			p.Dir = filepath.Join(l.config.Dir, p.Dir)
-		}
+		p.Dir = l.path(c.Dir)
 	}
 	if p.Timeout <= 0 {
 		p.Timeout = l.config.Timeout

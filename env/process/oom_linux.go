@@ -1,34 +1,80 @@
 package process
 
 import (
-	"bufio"
+	"bytes"
 	"os"
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// oomKills reads how many processes the kernel has killed for want of memory in
-// the control group of this process; -1 where that cannot be known.
-func oomKills() int {
-	for _, file := range oomFiles() {
-		if n, ok := oomCount(file); ok {
-			return n
-		}
-	}
-	return -1
+// oomCounter is how many processes the kernel has killed for want of memory in
+// the control group of this process. Finding the file takes as long as a small
+// command, so it is found once and stays open; each read makes the kernel count
+// anew.
+type oomCounter struct {
+	mu     sync.Mutex
+	looked bool
+	file   *os.File // nil where there is no counter
 }
 
-// oomFiles lists where the counter may be: below the group's own path, and at
-// the root of the mount, which is the group itself within a container.
-func oomFiles() []string {
-	const root = "/sys/fs/cgroup"
-	var files []string
+// now reads the counter; -1 where it cannot be known.
+func (c *oomCounter) now() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.looked {
+		c.looked, c.file = true, openOOM()
+	}
+	if c.file == nil {
+		return -1
+	}
+	return readOOM(c.file)
+}
+
+func (c *oomCounter) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.file != nil {
+		c.file.Close() //nolint:errcheck // nothing was written
+	}
+	c.looked, c.file = true, nil
+}
+
+func openOOM() *os.File {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil
 	}
-	for line := range strings.Lines(string(groups)) {
+	for _, name := range oomFiles(string(groups)) {
+		f, err := os.Open(name) //nolint:gosec // a fixed place in the control group tree
+		if err != nil {
+			continue
+		}
+		if readOOM(f) >= 0 {
+			return f
+		}
+		f.Close() //nolint:errcheck // nothing was written
+	}
+	return nil
+}
+
+func readOOM(f *os.File) int {
+	var buf [512]byte
+	n, err := f.ReadAt(buf[:], 0)
+	if n == 0 && err != nil {
+		return -1
+	}
+	return oomKills(buf[:n])
+}
+
+// oomFiles lists where the counter may be, by the text of /proc/self/cgroup:
+// below the group's own path, and at the root of the mount, which is the group
+// itself within a container.
+func oomFiles(groups string) []string {
+	const root = "/sys/fs/cgroup"
+	var files []string
+	for line := range strings.Lines(groups) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, group, _ := strings.Cut(rest, ":")
 		switch {
@@ -43,18 +89,15 @@ func oomFiles() []string {
 	return files
 }
 
-func oomCount(file string) (int, bool) {
-	f, err := os.Open(file) //nolint:gosec // a fixed place in the control group tree
-	if err != nil {
-		return 0, false
-	}
-	defer f.Close() //nolint:errcheck // nothing was written
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if value, ok := strings.CutPrefix(lines.Text(), "oom_kill "); ok {
-			n, err := strconv.Atoi(value)
-			return n, err == nil
+// oomKills finds the count in memory.events (the newer layout) or in
+// memory.oom_control; -1 when it is not there.
+func oomKills(text []byte) int {
+	for line := range bytes.Lines(text) {
+		if value, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
+			if n, err := strconv.Atoi(string(bytes.TrimSpace(value))); err == nil {
+				return n
+			}
 		}
 	}
-	return 0, false
+	return -1
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,6 +21,13 @@ type pipe struct {
 	ending  atomic.Bool   // the command has ended: take what is there and no more
 	settled chan struct{} // closed when the output is complete
 }
+
+// pipeSize is what a pipe holds, in bytes.
+const pipeSize = 64 << 10
+
+// buffers serve one command after another; a new one for each would keep the
+// collector busy.
+var buffers = sync.Pool{New: func() any { return new([pipeSize]byte) }}
 
 func newPipe() (*pipe, error) {
 	var fd [2]int
@@ -51,7 +59,9 @@ func (p *pipe) closeWriter() {
 // away what comes later. It returns when no writer is left or r is closed.
 func (p *pipe) read(out *output) {
 	defer p.r.Close() //nolint:errcheck // nothing was written
-	buf := make([]byte, 64<<10)
+	pooled := buffers.Get().(*[pipeSize]byte)
+	defer buffers.Put(pooled)
+	buf := pooled[:]
 	for {
 		n, err := p.r.Read(buf)
 		out.add(buf[:n])
@@ -75,6 +85,11 @@ func (p *pipe) read(out *output) {
 // settle returns once the output is complete: at the end of the stream, or
 // after grace when somebody else still holds the pipe.
 func (p *pipe) settle(grace time.Duration) {
+	select {
+	case <-p.settled: // mostly, and without a timer
+		return
+	default:
+	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {

@@ -159,28 +159,6 @@ func TestMergeAndFindShell(t *testing.T) {
 	}
 }
 
-func TestOOMCounter(t *testing.T) {
-	dir := t.TempDir()
-	for content, want := range map[string]int{
-		"low 0\nhigh 0\nmax 3\noom 2\noom_kill 7\noom_group_kill 1\n": 7,
-		"oom_kill_disable 0\nunder_oom 0\noom_kill 3\n":               3,
-		"oom_kill_disable 0\nunder_oom 0\n":                           -1,
-		"oom_kill many\n":                                             -1,
-	} {
-		file := filepath.Join(dir, "events")
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, ok := oomCount(file)
-		if !ok {
-			got = -1
-		}
-		if got != want {
-			t.Errorf("%q: %d, want %d", content, got, want)
-		}
-	}
-}
-
 // TestDeepChain: thousands of generations cost no more than as many siblings.
 func TestDeepChain(t *testing.T) {
 	const depth = 20_000

@@ -29,6 +29,8 @@ const (
 // called by one goroutine at a time; Close may be called while it runs.
 type Runner struct {
 	family family
+	oom    oomCounter
+	null   nullDevice
 	init   bool
 	alive  bool // something may be running since the last command
 
@@ -66,7 +68,7 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 		return failure(why), nil
 	}
 	before := r.snapshot()
-	oom := oomKills()
+	oom := r.oom.now()
 	collected := newOutput(out, c.OutputLimit, c.Markers)
 	began := time.Now()
 	shell, err := r.start(c, collected)
@@ -82,7 +84,7 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 		res.ExitCode, res.Signal = exitCode(status)
 		res.Background = r.background(before)
 	}
-	if now := oomKills(); oom >= 0 && now >= oom && r.family.alone() {
+	if now := r.oom.now(); oom >= 0 && now >= oom && r.family.alone() {
 		res.OOMKilled = now - oom
 	}
 	return res, err
@@ -137,12 +139,11 @@ func (r *Runner) start(c Command, out *output) (running, error) {
 }
 
 func (r *Runner) fork(path string, script prepared, environ []string, dir string, p *pipe) (<-chan syscall.WaitStatus, error) {
-	null, err := os.Open(os.DevNull)
+	null, err := r.null.open()
 	if err != nil {
 		return nil, err
 	}
-	defer null.Close() //nolint:errcheck // nothing was written
-	files := []uintptr{null.Fd(), uintptr(p.w), uintptr(p.w)}
+	files := []uintptr{uintptr(null), uintptr(p.w), uintptr(p.w)}
 	if script.file != nil {
 		for len(files) < scriptFD {
 			files = append(files, ^uintptr(0)) // closed in the child
@@ -159,8 +160,47 @@ func (r *Runner) fork(path string, script prepared, environ []string, dir string
 		return nil, err
 	}
 	// When memory runs out, the kernel is to take the command first.
-	os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0) //nolint:errcheck // the shell may be gone already, and nothing depends on it
+	offer("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", "1000")
 	return exited, nil
+}
+
+// offer writes to a file of the kernel's with nothing but the system calls. The
+// process it is about may be gone, and nothing depends on it.
+func offer(file, text string) {
+	fd, err := syscall.Open(file, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	syscall.Write(fd, []byte(text)) //nolint:errcheck // as said
+	syscall.Close(fd)               //nolint:errcheck // likewise
+}
+
+// nullDevice is what commands read. It is opened once.
+type nullDevice struct {
+	mu   sync.Mutex
+	file *os.File
+}
+
+func (d *nullDevice) open() (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.file == nil {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			return -1, err
+		}
+		d.file = f
+	}
+	return int(d.file.Fd()), nil
+}
+
+func (d *nullDevice) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.file != nil {
+		d.file.Close() //nolint:errcheck // nothing was written
+		d.file = nil
+	}
 }
 
 // follow starts the reader of p.
@@ -262,6 +302,8 @@ func (r *Runner) Close(ctx context.Context) error {
 	go func() { // ends with the readers, which end with their closed pipes
 		r.wg.Wait()
 		r.family.close()
+		r.oom.close()
+		r.null.close()
 		close(done)
 	}()
 	select {

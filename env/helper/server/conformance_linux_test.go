@@ -6,8 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,81 +16,72 @@ import (
 	"github.com/minibench/mini/env/helper"
 )
 
-// sandbox is the least that makes a helper an environment: it trusts the
-// helper, which the real client does not.
+// sandbox makes a helper an environment, through the real client.
 type sandbox struct {
-	*box
-	hello  helper.Hello
-	mu     sync.Mutex
-	closed bool
+	*helper.Client
 }
 
-func (s *sandbox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return env.Result{}, env.ErrClosed
-	case ctx.Err() != nil:
-		return env.Result{}, context.Cause(ctx)
-	case len(c.Script) > env.MaxScript:
-		return env.Result{ExitCode: -1, Failure: "too long"}, nil
-	}
-	id := s.begin(helper.Run{
-		Dir: c.Dir, Env: c.Env, TimeoutMillis: c.Timeout.Milliseconds(), OutputLimit: c.OutputLimit, Markers: c.Markers,
-	}, c.Script)
-	defer context.AfterFunc(ctx, func() {
-		helper.WriteFrame(s.in, helper.Frame{Kind: helper.KindCancel, ID: id}) //nolint:errcheck // the command may have ended, and the helper with it
-	})()
-	e, out := s.end(id)
-	r := env.Result{
-		Output: out, Head: e.Head, Truncated: e.Truncated, Bytes: e.Bytes, Chars: e.Chars,
-		ExitCode: e.ExitCode, Signal: e.Signal, Duration: time.Duration(e.DurationNanos),
-		TimedOut: e.TimedOut, Survivors: e.Survivors, Killed: e.Killed, Collateral: e.Collateral,
-		Background: e.Background, OOMKilled: e.OOMKilled, Failure: e.Failure,
-	}
-	if e.Cancelled {
-		return r, context.Cause(ctx)
-	}
-	return r, nil
-}
+var (
+	_ env.Environment = sandbox{}
+	_ env.Files       = sandbox{}
+)
 
-func (s *sandbox) Info() env.Info {
-	h := s.hello
+func (s sandbox) Info() env.Info {
+	h := s.Hello()
 	return env.Info{System: h.System, Node: h.Node, Release: h.Release, Version: h.Kernel, Machine: h.Machine, Dir: h.Dir}
 }
 
-func (s *sandbox) Close(context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil
+func (s sandbox) Close(context.Context) error { return s.Client.Close() }
+
+// stream joins the two pipes of a helper.
+type stream struct{ *box }
+
+func (s stream) Read(p []byte) (int, error)  { return s.out.Read(p) }
+func (s stream) Write(p []byte) (int, error) { return s.in.Write(p) }
+func (s stream) Close() error                { return s.in.Close() } // the helper ends, and with it its output
+
+func dial(t *testing.T, b *box) env.Environment {
+	t.Helper()
+	c, err := helper.Dial(t.Context(), stream{b}, helper.ClientConfig{Setup: helper.Setup{Dir: t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.closed = true
-	return s.in.Close()
+	return sandbox{c}
 }
 
 func TestConformanceAsChild(t *testing.T) {
+	const child = "the helper is an ordinary process among others"
 	envtest.Run(t, func(t *testing.T) env.Environment {
 		t.Helper()
-		b := start(t)
-		return &sandbox{box: b, hello: b.setup(helper.Setup{Dir: t.TempDir()})}
-	})
+		return dial(t, start(t))
+	},
+		envtest.Apart(), // each helper takes what it has started, and nothing else
+		envtest.Lacks(envtest.OwnProcesses, child),
+		envtest.Lacks(envtest.ProcessLimit, child),
+		envtest.Lacks(envtest.Shield, child),
+		envtest.Lacks(envtest.OtherUsers, child))
 }
 
+// TestConformanceAsPID1 has the capabilities of a container, for the shield.
 func TestConformanceAsPID1(t *testing.T) {
 	namespace(t)
 	envtest.Run(t, func(t *testing.T) env.Environment {
 		t.Helper()
-		return pid1(t)
-	})
+		return dial(t, launch(t, append(append(slices.Clone(unshare), capabilities...), binary)...))
+	}, envtest.Lacks(envtest.ProcessLimit, "a pid namespace alone has none; TestBombs makes one"))
 }
 
+var (
+	unshare      = []string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}
+	capabilities = []string{"setpriv", "--bounding-set=-all,+chown,+dac_override,+fowner,+fsetid,+setuid,+setgid,+setfcap,+kill", "--inh-caps=-all"}
+)
+
 // pid1 starts a helper as the first process of a pid namespace of its own.
-func pid1(t *testing.T) *sandbox {
+func pid1(t *testing.T) *box {
 	t.Helper()
-	b := launch(t, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", binary)
-	return &sandbox{box: b, hello: b.setup(helper.Setup{Dir: t.TempDir()})}
+	b := launch(t, append(slices.Clone(unshare), binary)...)
+	b.setup(helper.Setup{Dir: t.TempDir()})
+	return b
 }
 
 // namespace skips the test where pid namespaces cannot be made.
@@ -161,15 +152,14 @@ func TestKillEverythingFromInside(t *testing.T) {
 func TestForgeryIsRefused(t *testing.T) {
 	namespace(t)
 	for name, drop := range map[string][]string{
-		"root":         {"setpriv", "--bounding-set=-all,+chown,+dac_override,+fowner,+fsetid,+setuid,+setgid,+setfcap,+kill", "--inh-caps=-all"},
+		"root":         capabilities,
 		"another user": {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.Chmod(filepath.Dir(binary), 0o755); err != nil { // the other user must reach the binary
 				t.Fatal(err)
 			}
-			args := append([]string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}, drop...)
-			b := launch(t, append(args, binary)...)
+			b := launch(t, append(append(slices.Clone(unshare), drop...), binary)...)
 			b.setup(helper.Setup{Dir: "/"})
 			for _, try := range []string{"printf forged > /proc/1/fd/1", "cat /proc/1/environ", "head -c1 /proc/1/mem", "readlink /proc/1/fd/1", "cat /proc/1/maps"} {
 				if e, out := b.run(try); e.ExitCode == 0 {
@@ -203,8 +193,9 @@ func pidsGroup(t *testing.T, n int) string {
 	return group
 }
 
-func pid1In(t *testing.T, group string) *sandbox {
+func pid1In(t *testing.T, group string) *box {
 	t.Helper()
 	b := launch(t, "bash", "-c", "echo $$ >"+group+"/cgroup.procs && exec unshare --pid --fork --kill-child --mount-proc "+binary)
-	return &sandbox{box: b, hello: b.setup(helper.Setup{Dir: t.TempDir()})}
+	b.setup(helper.Setup{Dir: t.TempDir()})
+	return b
 }

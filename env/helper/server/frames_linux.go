@@ -13,7 +13,7 @@ import (
 type frames struct {
 	mu   sync.Mutex
 	w    io.Writer
-	last uint32 // the command whose Exit went out last
+	last uint32 // the command or transfer whose last word went out last
 	any  bool
 }
 
@@ -38,22 +38,22 @@ func (f *frames) sendJSON(kind helper.Kind, id uint32, v any) error {
 	return f.send(helper.Frame{Kind: kind, ID: id, Body: body})
 }
 
-// exit sends the report of a command. It notes the id before the client can
-// answer with the next command.
-func (f *frames) exit(id uint32, e helper.Exit) error {
-	body, err := json.Marshal(e)
+// end sends the last word on a command or transfer. It notes the id before the
+// client can answer with the next one.
+func (f *frames) end(id uint32, kind helper.Kind, report any) error {
+	body, err := json.Marshal(report)
 	if err != nil {
-		return fmt.Errorf("encode exit: %w", err)
+		return fmt.Errorf("encode report: %w", err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last, f.any = id, true
-	return f.write(helper.Frame{Kind: helper.KindExit, ID: id, Body: body})
+	return f.write(helper.Frame{Kind: kind, ID: id, Body: body})
 }
 
-// exited reports whether the Exit of command id was sent. It waits for one that
-// is being written.
-func (f *frames) exited(id uint32) bool {
+// ended reports whether the last word on id was sent. It waits for one that is
+// being written.
+func (f *frames) ended(id uint32) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.any && f.last == id

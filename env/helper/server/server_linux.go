@@ -62,17 +62,19 @@ type server struct {
 	environ []string
 	setup   helper.Setup
 	ready   bool
-	job     *job // what runs now; nil between commands
+	job     *job // what is under way; nil between commands
 }
 
-// job is one command on its way.
+// job is one command, or one transfer of files, on its way.
 type job struct {
 	id     uint32
 	cancel context.CancelCauseFunc
 	done   chan struct{}
+	in     chan []byte   // of a Put: what has come; of capacity helper.Window
+	credit helper.Credit // of a Get
 }
 
-// finished is nil, which blocks for ever, when no command runs.
+// finished is nil, which blocks for ever, when nothing is under way.
 func (j *job) finished() <-chan struct{} {
 	if j == nil {
 		return nil
@@ -141,6 +143,14 @@ func (s *server) handle(ctx context.Context, f helper.Frame) error {
 		return s.greet(f)
 	case helper.KindRun:
 		return s.run(ctx, f)
+	case helper.KindPut:
+		return s.put(ctx, f)
+	case helper.KindGet:
+		return s.get(ctx, f)
+	case helper.KindData:
+		return s.data(f)
+	case helper.KindMore:
+		return s.more(f)
 	case helper.KindCancel:
 		if s.job != nil && s.job.id == f.ID { // otherwise it has just ended
 			s.job.cancel(errCancel)
@@ -197,18 +207,33 @@ func directory(dir string) (path string, missing bool) {
 	return dir, false
 }
 
-func (s *server) run(ctx context.Context, f helper.Frame) error {
+// newJob puts a command or transfer in the place of the one that has ended.
+func (s *server) newJob(ctx context.Context, id uint32) (*job, context.Context, error) {
 	if s.job != nil {
-		// The Exit of the last command may have left before its end was noted.
+		// Its last word may have left before its end was noted.
 		select {
 		case <-s.job.done:
 		default:
-			if !s.out.exited(s.job.id) {
-				return fmt.Errorf("%w: command %d while %d runs", helper.ErrFrame, f.ID, s.job.id)
+			if !s.out.ended(s.job.id) {
+				return nil, nil, fmt.Errorf("%w: request %d while %d is under way", helper.ErrFrame, id, s.job.id)
 			}
 			<-s.job.done
 		}
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.job = &job{id: id, cancel: cancel, done: make(chan struct{})}
+	return s.job, ctx, nil
+}
+
+// absolute is a path of the client's, which may begin where commands start.
+func (s *server) absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(s.setup.Dir, path)
+}
+
+func (s *server) run(ctx context.Context, f helper.Frame) error {
 	settings, script, err := helper.DecodeRun(f.Body)
 	if err != nil {
 		return err
@@ -230,19 +255,17 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 		Markers:     settings.Markers,
 	}
 	if settings.Dir != "" {
-		c.Dir = settings.Dir
-		if !filepath.IsAbs(c.Dir) {
-			c.Dir = filepath.Join(s.setup.Dir, c.Dir)
-		}
+		c.Dir = s.absolute(settings.Dir)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	j := &job{id: f.ID, cancel: cancel, done: make(chan struct{})}
-	s.job = j
+	j, ctx, err := s.newJob(ctx, f.ID)
+	if err != nil {
+		return err
+	}
 	go func() { // awaited by converse or close
 		defer close(j.done)
-		defer cancel(nil)
+		defer j.cancel(nil)
 		res, err := s.runner.Run(ctx, c, &chunks{s.out, j.id})
-		s.out.exit(j.id, report(res, err)) //nolint:errcheck // nobody is there to be told; the end of the input follows
+		s.out.end(j.id, helper.KindExit, report(res, err)) //nolint:errcheck // nobody is there to be told; the end of the input follows
 	}()
 	return nil
 }
@@ -261,7 +284,7 @@ func (s *server) fault(err error) error {
 	return s.out.send(helper.Frame{Kind: helper.KindFault, Body: []byte(err.Error())})
 }
 
-// close ends the running command, as far as the client still reads, and kills
+// close ends the command or transfer under way, as far as the client still reads, and kills
 // everything.
 func (s *server) close(ctx context.Context) error {
 	if s.job != nil {

@@ -329,7 +329,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 }
 
 func TestMalformedInput(t *testing.T) {
-	setup := frame(t, helper.KindSetup, []byte(`{"version":1}`))
+	setup := frame(t, helper.KindSetup, []byte(`{"version":2}`))
 	run := func(settings, script string) []byte {
 		body := append([]byte{0, 0, 0, byte(len(settings))}, settings...)
 		return frame(t, helper.KindRun, append(body, script...))
@@ -340,7 +340,7 @@ func TestMalformedInput(t *testing.T) {
 		"setup twice":          append(bytes.Clone(setup), setup...),
 		"setup is not JSON":    frame(t, helper.KindSetup, []byte("hello")),
 		"other version":        frame(t, helper.KindSetup, []byte(`{"version":99}`)),
-		"negative lease":       frame(t, helper.KindSetup, []byte(`{"version":1,"lease_seconds":-1}`)),
+		"negative lease":       frame(t, helper.KindSetup, []byte(`{"version":2,"lease_seconds":-1}`)),
 		"unknown kind":         append(bytes.Clone(setup), frame(t, 'Z', nil)...),
 		"length zero":          append(bytes.Clone(setup), 0, 0, 0, 0),
 		"length of everything": append(bytes.Clone(setup), 0xff, 0xff, 0xff, 0xff),
@@ -350,6 +350,17 @@ func TestMalformedInput(t *testing.T) {
 		"negative timeout":     append(bytes.Clone(setup), run(`{"timeout_ms":-1}`, "true")...),
 		"absurd timeout":       append(bytes.Clone(setup), run(`{"timeout_ms":9223372036854775807}`, "true")...),
 		"absurd limit":         append(bytes.Clone(setup), run(`{"output_limit":1000000000000}`, "true")...),
+		"put without a path":   append(bytes.Clone(setup), frame(t, helper.KindPut, nil)...),
+		"get without a path":   append(bytes.Clone(setup), frame(t, helper.KindGet, nil)...),
+		"path too long":        append(bytes.Clone(setup), frame(t, helper.KindGet, make([]byte, helper.MaxPath+1))...),
+		"data from nowhere":    append(bytes.Clone(setup), frame(t, helper.KindData, []byte("x"))...),
+		"credit for nothing":   append(bytes.Clone(setup), frame(t, helper.KindMore, helper.EncodeMore(1))...),
+		"put during a command": append(append(bytes.Clone(setup), run("{}", "sleep 60")...), frame(t, helper.KindPut, []byte("/tmp"))...),
+		"data for a command":   append(append(bytes.Clone(setup), run("{}", "sleep 60")...), frame(t, helper.KindData, []byte("x"))...),
+		"chunk too long":       append(append(bytes.Clone(setup), frame(t, helper.KindPut, []byte("/tmp"))...), frame(t, helper.KindData, make([]byte, helper.MaxChunk+1))...),
+		"credit for a put":     append(append(bytes.Clone(setup), frame(t, helper.KindPut, []byte("/tmp"))...), frame(t, helper.KindMore, helper.EncodeMore(1))...),
+		"no credit at all":     append(append(bytes.Clone(setup), frame(t, helper.KindGet, []byte("/usr/bin"))...), frame(t, helper.KindMore, []byte{0, 0, 0, 0})...),
+		"endless credit":       append(append(bytes.Clone(setup), frame(t, helper.KindGet, []byte("/usr/bin"))...), frame(t, helper.KindMore, []byte{0xff, 0, 0, 0})...),
 		"two at once":          append(append(bytes.Clone(setup), run("{}", "sleep 60")...), run("{}", "true")...),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -369,7 +380,7 @@ func TestMalformedInput(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if last.Kind != helper.KindFault || f.Kind != helper.KindExit {
+				if last.Kind != helper.KindFault || f.Kind != helper.KindExit && f.Kind != helper.KindDone && f.Kind != helper.KindData {
 					last = f
 				}
 			}

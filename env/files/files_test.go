@@ -1,0 +1,357 @@
+package files_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/env/files"
+)
+
+// look describes every file below dir: what travels of it.
+func look(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	seen := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		info, err := os.Lstat(path)
+		if err != nil {
+			return err
+		}
+		what := info.Mode().String()
+		switch {
+		case info.Mode().IsRegular():
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			what += fmt.Sprintf(" %d %q", info.ModTime().Unix(), content)
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			what += " -> " + target
+		}
+		seen[strings.TrimPrefix(path, dir+"/")] = what
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+func write(t *testing.T, path, content string, mode fs.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func link(t *testing.T, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestThereAndBack packs a tree with everything odd in it and unpacks it.
+func TestThereAndBack(t *testing.T) {
+	from := filepath.Join(t.TempDir(), "tree")
+	write(t, from+"/plain", "text\n", 0o644)
+	write(t, from+"/empty", "", 0o600)
+	write(t, from+"/run", "#!/bin/sh\n", 0o755)
+	write(t, from+"/read only", "x", 0o444)
+	write(t, from+"/open to all", "x", 0o777)
+	write(t, from+"/-rf", "leading dash", 0o644)
+	write(t, from+"/line\nbreak", "newline", 0o644)
+	write(t, from+"/\xff\xfe\x80", "not UTF-8", 0o644)
+	write(t, from+"/"+strings.Repeat("n", 255), "longest name", 0o644)
+	write(t, from+"/"+strings.Repeat("d", 255)+"/"+strings.Repeat("é", 127)+"/x", "deep", 0o644)
+	write(t, from+"/..hidden/...", "dots", 0o644)
+	write(t, from+"/back\\slash", "x", 0o644)
+	write(t, from+"/sealed/in", "x", 0o640)
+	bytes := make([]byte, 3<<20)
+	for i := range bytes {
+		bytes[i] = byte(rand.Uint32())
+	}
+	write(t, from+"/large", string(bytes), 0o644)
+	if err := os.Mkdir(from+"/empty folder", 0o701); err != nil {
+		t.Fatal(err)
+	}
+	link(t, "plain", from+"/link")
+	link(t, "no such place", from+"/dangling")
+	link(t, "/etc/passwd", from+"/outside")
+	link(t, "..hidden", from+"/to a folder")
+	past := time.Unix(1_000_000_000, 0)
+	if err := os.Chtimes(from+"/plain", past, past); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(from+"/sealed", 0o555); err != nil {
+		t.Fatal(err)
+	}
+	want := look(t, from)
+	if len(want) < 20 {
+		t.Fatalf("only %d files to pack", len(want))
+	}
+	for name, old := range map[string]func(to string){
+		"into a new folder": func(string) {},
+		"over what is there": func(to string) {
+			write(t, to+"/tree/plain", "old", 0o444)
+			write(t, to+"/elsewhere", "kept", 0o644)
+			link(t, "../elsewhere", to+"/tree/run") // replaced, not written through
+			write(t, to+"/tree/link", "a file where a link goes", 0o644)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := t.TempDir()
+			old(to)
+			if err := files.Unpack(packed(t, from), to, files.Limits{OuterLinks: true}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, look(t, to+"/tree")); diff != "" {
+				t.Errorf("tree differs (-packed +unpacked):\n%.4000s", diff)
+			}
+			if content, err := os.ReadFile(to + "/elsewhere"); err == nil && string(content) != "kept" {
+				t.Errorf("a link was written through: %q", content)
+			}
+		})
+	}
+}
+
+func packed(t *testing.T, path string) io.Reader {
+	t.Helper()
+	var tree bytes.Buffer
+	if err := files.Pack(&tree, path); err != nil {
+		t.Fatal(err)
+	}
+	return &tree
+}
+
+func TestPackOne(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/file", "content", 0o640)
+	link(t, "file", dir+"/link")
+	link(t, dir, dir+"/way")
+	for path, want := range map[string]string{
+		dir + "/file":     "file",
+		dir + "/link":     "link", // itself, not what it leads to
+		dir + "/way/file": "file", // through a link, as a shell goes
+		dir + "/way/.":    "way",
+	} {
+		h, err := tar.NewReader(packed(t, path)).Next()
+		if err != nil || h.Name != want {
+			t.Errorf("%s: %+v, %v; want the name %q", path, h, err, want)
+		}
+	}
+	if err := files.Pack(io.Discard, dir+"/none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v, want fs.ErrNotExist", err)
+	}
+	broken := errors.New("no more room")
+	if err := files.Pack(failing{broken}, dir); !errors.Is(err, broken) {
+		t.Errorf("error %v, want the writer's", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// entry is one header of a forged stream, with its content.
+type entry struct {
+	tar.Header
+	content string
+}
+
+func forged(t *testing.T, entries ...entry) io.Reader {
+	t.Helper()
+	var stream bytes.Buffer
+	w := tar.NewWriter(&stream)
+	for _, e := range entries {
+		if e.Size == 0 {
+			e.Size = int64(len(e.content))
+		}
+		if e.Mode == 0 {
+			e.Mode = 0o644
+		}
+		if err := w.WriteHeader(&e.Header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, e.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil { // unfinished, where Size lies
+		return &stream
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &stream
+}
+
+func file(name string) entry {
+	return entry{tar.Header{Name: name, Typeflag: tar.TypeReg}, "forged"}
+}
+
+func symlink(name, target string) entry {
+	return entry{Header: tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: target}}
+}
+
+func special(name string, kind byte) entry {
+	return entry{Header: tar.Header{Name: name, Typeflag: kind}}
+}
+
+// TestHostileStreams: each is refused, and nothing outside of the folder changes.
+func TestHostileStreams(t *testing.T) {
+	hard := func(name, target string) entry {
+		return entry{Header: tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: target}}
+	}
+	for name, entries := range map[string][]entry{
+		"absolute name":                 {file("/tmp/forged")},
+		"name upwards":                  {file("../forged")},
+		"name upwards inside":           {file("a/../../forged")},
+		"name upwards, harmless":        {file("a/../b")},
+		"no name":                       {file(".")},
+		"the same name twice":           {file("a"), file("a")},
+		"the same name, written anew":   {file("a"), file("./a")},
+		"link to the root":              {symlink("l", "/")},
+		"link upwards":                  {symlink("l", "..")},
+		"link upwards from a folder":    {symlink("a/l", "../../x")},
+		"link through another":          {symlink("a/b/c/l", "../../.."), symlink("m", "a/b/c/l/../x")},
+		"empty link":                    {symlink("l", "")},
+		"file through a link":           {symlink("l", "there"), file("l/forged")},
+		"file through an old link":      {file("old/forged")},
+		"folder where an old link is":   {special("old", tar.TypeDir)},
+		"folder where a file is":        {special("file", tar.TypeDir)},
+		"file where a folder is":        {file("there")},
+		"link where a folder is":        {symlink("there", "file")},
+		"hard link upwards":             {hard("h", "../secret")},
+		"hard link, absolute":           {hard("h", "/etc/passwd")},
+		"hard link through an old link": {hard("h", "old/secret")},
+		"hard link to a link":           {hard("h", "old")},
+		"pipe":                          {special("p", tar.TypeFifo)},
+		"device":                        {special("d", tar.TypeChar)},
+		"block device":                  {special("d", tar.TypeBlock)},
+		"unknown type":                  {special("u", 'Z')},
+		"too many":                      {file("1"), file("2"), file("3"), file("4"), file("5"), file("6")},
+		"too large":                     {file("1"), {tar.Header{Name: "x", Typeflag: tar.TypeReg}, strings.Repeat("x", 1000)}},
+		"a size of exabytes":            {{tar.Header{Name: "x", Typeflag: tar.TypeReg, Size: 1 << 60}, "x"}},
+		"deep":                          {file(strings.Repeat("d/", files.MaxDepth+1) + "x")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outside := t.TempDir()
+			write(t, outside+"/secret", "secret", 0o600)
+			dir := outside + "/dir"
+			write(t, dir+"/file", "kept", 0o644)
+			write(t, dir+"/there/x", "kept", 0o644)
+			link(t, outside, dir+"/old")
+			before := look(t, outside)
+			err := files.Unpack(forged(t, entries...), dir, files.Limits{Entries: 5, Bytes: 1000})
+			if !errors.Is(err, files.ErrRefused) {
+				t.Errorf("error %v, want ErrRefused", err)
+			}
+			after := look(t, outside)
+			for path := range after {
+				if strings.HasPrefix(path, "dir/") && before[path] == "" {
+					delete(after, path) // what came before the refusal
+				}
+			}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("what was there has changed (-before +after):\n%s", diff)
+			}
+			noTemporary(t, dir)
+		})
+	}
+}
+
+func noTemporary(t *testing.T, dir string) {
+	t.Helper()
+	for path := range look(t, dir) {
+		if strings.HasPrefix(filepath.Base(path), ".mini-") {
+			t.Errorf("%s was left behind", path)
+		}
+	}
+}
+
+func TestHardLinks(t *testing.T) {
+	dir := t.TempDir()
+	stream := forged(t, file("a/x"), entry{Header: tar.Header{Name: "b/y", Typeflag: tar.TypeLink, Linkname: "a/x"}})
+	if err := files.Unpack(stream, dir, files.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	x, err1 := os.Stat(dir + "/a/x")
+	y, err2 := os.Stat(dir + "/b/y")
+	if err1 != nil || err2 != nil || !os.SameFile(x, y) {
+		t.Errorf("a/x and b/y are not one file (%v, %v)", err1, err2)
+	}
+	noTemporary(t, dir)
+}
+
+// TestCut cuts a stream after every byte: what is there afterwards is whole.
+func TestCut(t *testing.T) {
+	from := t.TempDir() + "/d"
+	write(t, from+"/a", strings.Repeat("a", 700), 0o644)
+	write(t, from+"/b", strings.Repeat("b", 700), 0o644)
+	whole, err := io.ReadAll(packed(t, from))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := look(t, from)
+	for n := 0; n <= len(whole)-1024; n++ { // the end mark is 1024 bytes
+		to := t.TempDir()
+		if err := files.Unpack(bytes.NewReader(whole[:n]), to, files.Limits{}); err == nil {
+			t.Errorf("%d of %d bytes went through without an error", n, len(whole))
+		}
+		for path, what := range look(t, to) {
+			name, _ := strings.CutPrefix(path, "d/")
+			if path != "d" && what != want[name] {
+				t.Errorf("after %d bytes %s is %.40q, want %.40q", n, path, what, want[name])
+			}
+		}
+	}
+}
+
+// FuzzUnpack: whatever the stream, nothing outside of the folder changes.
+func FuzzUnpack(f *testing.F) {
+	dir := f.TempDir()
+	if err := os.WriteFile(dir+"/x", []byte("x"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	var stream bytes.Buffer
+	if err := files.Pack(&stream, dir); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(stream.Bytes())
+	f.Add(make([]byte, 1024))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		top := t.TempDir()
+		write(t, top+"/dir/file", "x", 0o600)
+		link(t, "..", top+"/dir/up")
+		_ = files.Unpack(bytes.NewReader(stream), top+"/dir", files.Limits{Bytes: 1 << 20, Entries: 100})
+		list, err := os.ReadDir(top)
+		if err != nil || len(list) != 1 {
+			t.Errorf("beside the folder: %v, %v", list, err)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package helper
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"unicode/utf8"
+
+	"github.com/minibench/mini/env"
+)
+
+// Run is the settings of one command; the script travels beside it.
+type Run struct {
+	Dir           string            `json:"dir,omitempty"`
+	Env           map[string]string `json:"env,omitempty"`
+	Interpreter   []string          `json:"interpreter,omitempty"` // instead of Setup's
+	TimeoutMillis int64             `json:"timeout_ms"`
+	OutputLimit   int               `json:"output_limit"`
+	Markers       []string          `json:"markers,omitempty"`
+}
+
+// runWire is Run as it travels. JSON holds text only; what is not UTF-8 goes
+// beside it, byte for byte.
+type runWire struct {
+	Run
+	RawDir []byte   `json:"raw_dir,omitempty"`
+	RawEnv [][]byte `json:"raw_env,omitempty"` // names and values by turns
+}
+
+func wireOf(r Run) runWire {
+	w := runWire{Run: r}
+	if !utf8.ValidString(r.Dir) {
+		w.Dir, w.RawDir = "", []byte(r.Dir)
+	}
+	for name, value := range r.Env {
+		if utf8.ValidString(name) && utf8.ValidString(value) {
+			continue
+		}
+		if len(w.RawEnv) == 0 {
+			w.Env = maps.Clone(r.Env) // the caller's stays as it is
+		}
+		delete(w.Env, name)
+		w.RawEnv = append(w.RawEnv, []byte(name), []byte(value))
+	}
+	return w
+}
+
+func (w runWire) run() Run {
+	r := w.Run
+	if len(w.RawDir) > 0 {
+		r.Dir = string(w.RawDir)
+	}
+	for i := 0; i+1 < len(w.RawEnv); i += 2 {
+		if r.Env == nil {
+			r.Env = map[string]string{}
+		}
+		r.Env[string(w.RawEnv[i])] = string(w.RawEnv[i+1])
+	}
+	return r
+}
+
+// EncodeRun makes the body of a Run frame: the length of the settings (uint32
+// big endian), the settings as JSON, then the script, byte for byte.
+func EncodeRun(r Run, script string) ([]byte, error) {
+	settings, err := json.Marshal(wireOf(r))
+	if err != nil {
+		return nil, fmt.Errorf("encode run: %w", err)
+	}
+	b := make([]byte, 4, 4+len(settings)+len(script))
+	binary.BigEndian.PutUint32(b, uint32(len(settings)))
+	b = append(b, settings...)
+	b = append(b, script...)
+	if len(b) > MaxRequest {
+		return nil, fmt.Errorf("%w: run of %d bytes, allowed %d", ErrFrame, len(b), MaxRequest)
+	}
+	return b, nil
+}
+
+// DecodeRun is the inverse of EncodeRun.
+func DecodeRun(body []byte) (Run, string, error) {
+	if len(body) < 4 {
+		return Run{}, "", fmt.Errorf("%w: run of %d bytes", ErrFrame, len(body))
+	}
+	n := int64(binary.BigEndian.Uint32(body))
+	rest := body[4:]
+	if n > int64(len(rest)) {
+		return Run{}, "", fmt.Errorf("%w: settings of %d bytes in a body of %d", ErrFrame, n, len(rest))
+	}
+	var w runWire
+	if err := json.Unmarshal(rest[:n], &w); err != nil {
+		return Run{}, "", fmt.Errorf("%w: settings: %w", ErrFrame, err)
+	}
+	return w.run(), string(rest[n:]), nil
+}
+
+// Exit is the helper's report of a command that ended. The output travelled
+// before it; Head says where the gap is when Truncated. The other fields are
+// those of env.Result.
+type Exit struct {
+	ExitCode      int           `json:"exit_code"`
+	Signal        int           `json:"signal,omitempty"`
+	DurationNanos int64         `json:"duration_ns"`
+	Head          int           `json:"head"`
+	Bytes         int64         `json:"bytes"`
+	Chars         int64         `json:"chars"`
+	Truncated     bool          `json:"truncated,omitempty"`
+	TimedOut      bool          `json:"timed_out,omitempty"`
+	Cancelled     bool          `json:"cancelled,omitempty"`
+	Killed        int           `json:"killed,omitempty"`
+	Survivors     int           `json:"survivors,omitempty"`
+	Collateral    bool          `json:"collateral,omitempty"`
+	Background    []env.Process `json:"background,omitempty"`
+	OOMKilled     int           `json:"oom_killed"`
+	Failure       string        `json:"failure,omitempty"`
+}
