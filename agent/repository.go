@@ -19,6 +19,57 @@ import (
 // own clock, since the attempt's may be over.
 const diffTimeout = 2 * time.Minute
 
+// scrub takes out of the repository what could show the model more than HEAD
+// does, and records the proof. An attempt on a repository that is not honest is
+// no result; a folder of the user's is never touched.
+func (r *run) scrub(ctx context.Context) error {
+	if !r.cfg.Scrub {
+		return nil
+	}
+	proof, err := worktree.Scrub(ctx, r.Environment)
+	_, lost := errors.AsType[*env.Error](err)
+	switch {
+	case errors.Is(err, worktree.ErrNoRepository):
+		return nil // open says so
+	case errors.Is(err, worktree.ErrNotDisposable):
+		r.warnings = append(r.warnings, "the repository was not scrubbed: "+err.Error())
+		return nil
+	case lost || err != nil && ctx.Err() != nil:
+		return orCause(ctx, err)
+	}
+	if _, err := r.Recorder.Append(trajectories.TypeScrub, scrubRecord(proof, err)); err != nil {
+		return err
+	}
+	if err == nil && !proof.Holds() {
+		err = fmt.Errorf("scrub repository: %d commits, %d objects, %d refs and %d remotes are left that are not HEAD's",
+			proof.StrayCommits, proof.StrayObjects, proof.StrayRefs, proof.Remotes)
+	}
+	if err != nil {
+		return &env.Error{
+			Status: env.SetupFailed, Op: "make the repository honest",
+			Hint: "agent.scrub: false leaves it as it is", Err: err,
+		}
+	}
+	if proof.Submodules > 0 {
+		r.warnings = append(r.warnings, fmt.Sprintf("%d submodule repositories were not scrubbed", proof.Submodules))
+	}
+	return nil
+}
+
+func scrubRecord(p worktree.Proof, err error) trajectories.Scrub {
+	rec := trajectories.Scrub{
+		OK: err == nil && p.Holds(), Head: p.Head, Method: p.Method,
+		RefsRemoved: p.RefsRemoved, ObjectsRemoved: p.ObjectsRemoved,
+		Objects: p.Objects, Commits: p.Commits, Tags: p.Tags,
+		StrayCommits: p.StrayCommits, StrayObjects: p.StrayObjects, StrayRefs: p.StrayRefs, Remotes: p.Remotes,
+		Submodules: p.Submodules, Duration: trajectories.Seconds(p.Duration),
+	}
+	if err != nil {
+		rec.Error = err.Error()
+	}
+	return rec
+}
+
 // open remembers the commit that diffs are against.
 func (r *run) open(ctx context.Context) error {
 	tree, err := worktree.Open(ctx, r.Environment, worktree.Config{Exclude: r.cfg.PatchExclude, MaxPatch: r.cfg.MaxPatch})
@@ -162,5 +213,3 @@ func (r *run) asText(ctx context.Context, out *trajectories.Outcome) {
 	}
 	out.Submission = found.Patch
 }
-
-func (r *run) scrub(context.Context) error { return nil }

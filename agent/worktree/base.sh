@@ -7,6 +7,6 @@ set -e
 top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] || { echo "no repository"; exit 1; }
 base=$(g rev-parse --verify --quiet 'HEAD^{commit}' || g hash-object -t tree --stdin </dev/null)
 dir=$(g rev-parse --absolute-git-dir)
-common=$(cd "$(g rev-parse --git-common-dir)" && pwd)
+common=$(cd "$(g rev-parse --git-common-dir)" && pwd -P)
 printf '%s\0' "$base" "$dir" "$common" "$top"
 g config -z --get-regexp '^(core\.(filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol|safecrlf|bigfilethreshold|excludesfile|attributesfile|sparsecheckout|sparsecheckoutcone)|filter\..*)$' || true

@@ -37,7 +37,10 @@ done
 { echo; attributes; } >>"$shadow/info/attributes"
 junk >"$tmp/junk"
 { echo; cat "$tmp/junk"; } >>"$shadow/info/exclude"
-export GIT_DIR="$shadow" GIT_WORK_TREE="$top" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+# A file of our own, not /dev/null: whoever writes settings replaces the file,
+# and as root that would be the device.
+: >"$tmp/gitconfig"
+export GIT_DIR="$shadow" GIT_WORK_TREE="$top" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL="$tmp/gitconfig"
 cd "$top"
 git cat-file -e "$base" || { echo "the commit that the work began with is gone from the repository" >&2; exit 1; }
 
