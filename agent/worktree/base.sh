@@ -4,7 +4,7 @@
 # objects, as git config -z lists them. They are noted now, because later the
 # agent may have changed them.
 set -e
-top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] || { echo "no repository"; exit 1; }
+top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] || { echo "no repository"; exit 98; }
 base=$(g rev-parse --verify --quiet 'HEAD^{commit}' || g hash-object -t tree --stdin </dev/null)
 dir=$(g rev-parse --absolute-git-dir)
 common=$(cd "$(g rev-parse --git-common-dir)" && pwd -P)

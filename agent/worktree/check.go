@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/minibench/mini/env"
@@ -16,9 +17,9 @@ var checkScript string
 
 // Finding is what became of a patch that was held against the base.
 type Finding struct {
-	// Patch is the one to keep: the given one byte for byte, but with an end
-	// to its last line where it only applies so (Mended), and made anew, with
-	// the same effect, where it was not valid UTF-8 (Remade).
+	// Patch is the one to keep: the given one byte for byte, but with the line
+	// ends that it lacks where it only applies whole with them (Mended), and
+	// made anew, with the same effect, where it was not valid UTF-8 (Remade).
 	Patch          []byte
 	Mended, Remade bool
 	// Tree is git's hash of the tree that the patch makes of the base.
@@ -43,7 +44,8 @@ func (t *Tree) Check(ctx context.Context, patch []byte) (Finding, error) {
 		return Finding{Refusal: "error: it is empty"}, nil
 	}
 	remake := !utf8.Valid(patch)
-	vars := fmt.Sprintf("ended=%t\nbinary=%t\n", patch[len(patch)-1] == '\n', remake)
+	end, doubtful := missingEnd(patch)
+	vars := fmt.Sprintf("size=%d\nend=%s\ndoubtful=%t\nbinary=%t\n", len(patch), quote(strings.ReplaceAll(end, "\n", `\n`)), doubtful, remake)
 	a, err := t.ask(ctx, file("submission", patch)+vars+checkScript, attributes(patch))
 	if err != nil {
 		return Finding{}, fmt.Errorf("check patch: %w", err)
@@ -52,7 +54,7 @@ func (t *Tree) Check(ctx context.Context, patch []byte) (Finding, error) {
 	switch a.state {
 	case "applies":
 	case "mended":
-		f.Patch = append(bytes.Clone(patch), '\n')
+		f.Patch = append(bytes.Clone(patch), end...)
 	case "refused":
 		return Finding{Refusal: printable(a.words)}, nil
 	default:
@@ -65,6 +67,21 @@ func (t *Tree) Check(ctx context.Context, patch []byte) (Finding, error) {
 		return Finding{Refusal: "error: it names files that are not UTF-8"}, nil
 	}
 	return f, nil
+}
+
+// missingEnd is what a patch may have lost at its end, on its way through a
+// shell's $(...), say: the end of its last line, or the empty line that ends a
+// binary file. Git says nothing of the latter and leaves the file out, so that
+// its word alone is doubtful.
+func missingEnd(patch []byte) (end string, doubtful bool) {
+	hasBinary := bytes.Contains(patch, []byte("\nGIT binary patch\n"))
+	switch {
+	case !bytes.HasSuffix(patch, []byte("\n")) && hasBinary:
+		return "\n\n", true
+	case !bytes.HasSuffix(patch, []byte("\n")):
+		return "\n", true
+	}
+	return "\n", hasBinary && !bytes.HasSuffix(patch, []byte("\n\n"))
 }
 
 // maxCheck is the longest patch that fits into a script beside the rest.

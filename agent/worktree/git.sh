@@ -2,7 +2,7 @@
 #
 # g is git on the repository itself: without programs that its settings name,
 # and with what refs/replace holds out of play.
-command -v git >/dev/null 2>&1 || { echo "there is no git"; exit 127; }
+command -v git >/dev/null 2>&1 || { echo "there is no git"; exit 97; }
 export GIT_NO_REPLACE_OBJECTS=1
 unset GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_NAMESPACE GIT_SHALLOW_FILE GIT_GRAFT_FILE
 if $contained; then

@@ -74,8 +74,10 @@ func Scrub(ctx context.Context, box env.Environment) (Proof, error) {
 		return p, fmt.Errorf("scrub repository: %w", err)
 	case res.TimedOut:
 		return p, fmt.Errorf("scrub repository: it did not end within %v", scrubTimeout)
-	case res.ExitCode == notFound || res.ExitCode == noRepository || res.Failure != "":
+	case res.ExitCode == noGit || res.ExitCode == noRepository:
 		return p, ErrNoRepository
+	case res.Failure != "":
+		return p, fmt.Errorf("scrub repository: %s", res.Failure)
 	case res.ExitCode != 0:
 		return p, fmt.Errorf("scrub repository: exit code %d: %s", res.ExitCode, printable(res.Output))
 	}
@@ -84,8 +86,6 @@ func Scrub(ctx context.Context, box env.Environment) (Proof, error) {
 	}
 	return p, nil
 }
-
-const noRepository = 3 // exit code of scrub.sh
 
 // read takes the numbers out of what scrub.sh prints. Each has to be there.
 func (p *Proof) read(out []byte) error {

@@ -2,7 +2,11 @@
 # in it, or staged; and prints, as name=value lines, what it did and the proof.
 # HEAD, the index and the files stay as they are.
 set -e
-top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] || { echo "no repository"; exit 3; }
+top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] || {
+	[ ! -e "${GIT_DIR:-}" ] || { echo "git cannot read the repository"; exit 4; }
+	echo "no repository"
+	exit 98
+}
 dir=$(g rev-parse --absolute-git-dir)
 common=$(cd "$(g rev-parse --git-common-dir)" && pwd -P)
 objects=$common/objects
@@ -19,6 +23,9 @@ finish() {
 trap finish EXIT
 exec 2>"$tmp/err"
 refuse() { echo "$1" >&2; exit 4; }
+# only A B prints the lines of A that B lacks of lists without
+# doubles. (Not every busybox has comm.)
+only() { sort "$1" "$2" "$2" | uniq -u; }
 count() { wc -l <"$1" | tr -d ' '; }
 
 # What a partial clone lacks would be fetched from the remote that goes.
@@ -70,13 +77,14 @@ sort "$tmp/list" >"$tmp/refs"
 	[ -z "$head" ] || g for-each-ref --merged="$head" --format="$pair" refs/tags
 } >"$tmp/packed"
 cut -d' ' -f2- "$tmp/packed" | sort >"$tmp/kept"
-comm -23 "$tmp/refs" "$tmp/kept" >"$tmp/gone"
+only "$tmp/refs" "$tmp/kept" >"$tmp/gone"
 if [ -f "$common/packed-refs" ]; then
-	sed -n 's/^[0-9a-f][0-9a-f]* //p' "$common/packed-refs" | sort | comm -23 - "$tmp/kept" >"$tmp/strange"
+	sed -n 's/^[0-9a-f][0-9a-f]* //p' "$common/packed-refs" | sort -u >"$tmp/list"
+	only "$tmp/list" "$tmp/kept" >"$tmp/strange"
 	[ ! -s "$tmp/strange" ] || cat "$tmp/packed" >"$common/packed-refs"
 fi
 g for-each-ref --format='%(refname)' >"$tmp/list"
-sort "$tmp/list" | comm -23 - "$tmp/kept" >"$tmp/left"
+only "$tmp/list" "$tmp/kept" >"$tmp/left"
 if [ -s "$tmp/left" ]; then
 	while IFS= read -r ref; do
 		printf 'option no-deref\ndelete %s\n' "$ref"
@@ -118,7 +126,7 @@ history() {
 }
 if [ -f "$common/shallow" ]; then
 	history
-	sort "$common/shallow" | comm -12 - "$tmp/history" >"$tmp/shallow"
+	sort -u "$common/shallow" | sort - "$tmp/history" | uniq -d >"$tmp/shallow"
 	cat "$tmp/shallow" >"$common/shallow"
 	[ -s "$common/shallow" ] || rm -f "$common/shallow"
 fi
@@ -139,7 +147,8 @@ cut -d' ' -f1 "$tmp/list" | sort -u >"$tmp/reach"
 stray() {
 	g cat-file --batch-all-objects --batch-check='%(objectname) %(objecttype)' >"$tmp/list"
 	sort -u "$tmp/list" >"$tmp/store"
-	cut -d' ' -f1 "$tmp/store" | comm -23 - "$tmp/reach" >"$tmp/stray"
+	cut -d' ' -f1 "$tmp/store" >"$tmp/there"
+	only "$tmp/there" "$tmp/reach" >"$tmp/stray"
 	stray=$(count "$tmp/stray")
 }
 stray
@@ -180,11 +189,12 @@ fi
 # 6. The proof, asked of git anew.
 history
 sed -n 's/ commit$//p' "$tmp/store" >"$tmp/commits"
-comm -23 "$tmp/commits" "$tmp/history" >"$tmp/strangers"
-cut -d' ' -f1 "$tmp/store" | comm -13 - "$tmp/reach" >"$tmp/lost"
+only "$tmp/commits" "$tmp/history" >"$tmp/strangers"
+only "$tmp/reach" "$tmp/there" >"$tmp/lost"
 [ ! -s "$tmp/lost" ] || refuse "objects that belong to HEAD are missing"
 [ "$(g rev-parse --verify --quiet 'HEAD^{commit}' || true)" = "$head" ] || refuse "HEAD is not what it was"
-g for-each-ref --format='%(refname)' | sort | comm -23 - "$tmp/kept" >"$tmp/refsleft"
+g for-each-ref --format='%(refname)' >"$tmp/list"
+only "$tmp/list" "$tmp/kept" >"$tmp/refsleft"
 g remote >"$tmp/remotes"
 submodules=0
 [ ! -d "$common/modules" ] || submodules=$(find "$common/modules" -type f -name HEAD ! -path '*/logs/*' | wc -l | tr -d ' ')

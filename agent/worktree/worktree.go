@@ -79,8 +79,13 @@ func Open(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
 	case res.TimedOut:
 		return nil, fmt.Errorf("find repository: git did not end within %v", timeout)
 	case res.ExitCode != 0:
-		if t.Missing = "no git repository"; res.ExitCode == notFound || res.Failure != "" {
+		switch {
+		case res.ExitCode == noGit:
 			t.Missing = "no git"
+		case res.Failure != "":
+			t.Missing = "no shell"
+		default:
+			t.Missing = "no git repository"
 		}
 		return t, nil
 	}
@@ -94,8 +99,11 @@ func Open(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
 	return t, nil
 }
 
-// notFound is a shell's exit code for a program that is not there.
-const notFound = 127
+// Exit codes of the scripts, that no program has.
+const (
+	noGit        = 97
+	noRepository = 98
+)
 
 func isHash(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
