@@ -11,7 +11,7 @@ import (
 // Which submissions count: what git apply takes on a clean tree, whatever the
 // working tree looks like by then.
 func TestCheck(t *testing.T) {
-	const change = `printf 'two\n2\n' > two; printf 'one\nzwei\nthree\n' > a.txt; printf 'exact\r\nother\r\n' > crlf.txt; { printf '\\0'; head -c 300 /dev/urandom; } > blob; chmod +x code.py; git mv link knil; printf 'x = 2' > sub/no-end; `
+	const change = `printf 'two\n2\n' > two; printf 'one\nzwei\nthree\n' > a.txt; printf 'exact\r\nother\r\n' > crlf.txt; { printf '\0'; head -c 300 /dev/urandom; } > blob; chmod +x code.py; git mv link knil; printf 'x = 2' > sub/no-end; `
 	tests := []struct {
 		name, make string // make prints the submission, after change
 		refusal    string // "" for a patch that counts
