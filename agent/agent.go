@@ -87,8 +87,8 @@ func (r *run) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if patch, ok := submission(result); ok {
-		return &Submitted{Patch: patch}
+	if text, ok := submission(result); ok {
+		return r.submit(ctx, text)
 	}
 	return r.observe(result)
 }

@@ -2,8 +2,11 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/minibench/mini/agent/worktree"
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 )
 
@@ -33,6 +36,19 @@ type Config struct {
 	// Autosubmit turns the working diff into the submission when a limit ends
 	// the attempt.
 	Autosubmit bool `yaml:"autosubmit" json:"autosubmit"`
+	// Submission says what the text after the submit line is: SubmissionPatch
+	// holds it against a clean tree and, where it is empty or does not apply,
+	// takes the working diff; SubmissionText, or empty, keeps it as it is.
+	Submission string `yaml:"submission" json:"submission,omitempty"`
+	// PatchExclude are patterns, as in a .gitignore file, of new files that
+	// belong in no working diff.
+	PatchExclude []string `yaml:"patch_exclude" json:"patch_exclude,omitempty"`
+	// MaxPatch bounds a patch, in bytes; zero means worktree.DefaultMaxPatch.
+	MaxPatch int `yaml:"max_patch_bytes" json:"max_patch_bytes,omitempty"`
+	// Scrub removes from the repository, before the agent starts, everything
+	// that is not in the history of HEAD. It is heeded where the files are the
+	// sandbox's own (env.Info.Disposable), and nowhere else.
+	Scrub bool `yaml:"scrub" json:"scrub,omitempty"`
 	// StartupCommand is run in the sandbox before the agent starts; a
 	// template over the instance's fields. Failing, it fails the attempt.
 	// It is configured as run.env_startup_command.
@@ -40,6 +56,12 @@ type Config struct {
 	// Timeout bounds each command; zero leaves it to the environment.
 	Timeout time.Duration `yaml:"-" json:"-"`
 }
+
+// The values of Config.Submission.
+const (
+	SubmissionPatch = "patch"
+	SubmissionText  = "text"
+)
 
 // Observation bounds what the model is shown of a command's output, in
 // characters.
@@ -114,6 +136,9 @@ func (c Config) validate() error {
 			return &FieldError{Field: n.field, Err: fmt.Errorf("%v is negative; 0 means no limit", n.value)}
 		}
 	}
+	if err := c.validatePatch(); err != nil {
+		return err
+	}
 	o := c.Observation
 	if o.MaxChars < 1 || o.HeadChars < 0 || o.TailChars < 0 || o.HeadChars+o.TailChars > o.MaxChars {
 		return &FieldError{Field: "observation", Err: fmt.Errorf(
@@ -125,6 +150,28 @@ func (c Config) validate() error {
 	}
 	return nil
 }
+
+func (c Config) validatePatch() error {
+	if c.Submission != "" && c.Submission != SubmissionPatch && c.Submission != SubmissionText {
+		return &FieldError{Field: "submission", Err: fmt.Errorf("%.60q is neither %q nor %q", c.Submission, SubmissionPatch, SubmissionText)}
+	}
+	if c.MaxPatch < 0 || c.MaxPatch > env.SubmissionLimit {
+		return &FieldError{Field: "max_patch_bytes", Err: fmt.Errorf(
+			"%d is not a number of bytes up to %d; 0 means %d", c.MaxPatch, env.SubmissionLimit, worktree.DefaultMaxPatch)}
+	}
+	for _, pattern := range c.PatchExclude {
+		if pattern == "" || len(pattern) > maxPattern || strings.ContainsAny(pattern, "\n\r\x00") {
+			return &FieldError{Field: "patch_exclude", Err: fmt.Errorf("%.60q is no pattern as a line of .gitignore has it", pattern)}
+		}
+	}
+	if len(c.PatchExclude) > maxPatterns {
+		return &FieldError{Field: "patch_exclude", Err: fmt.Errorf("more than %d patterns", maxPatterns)}
+	}
+	return nil
+}
+
+// maxPattern is the length of one pattern in bytes.
+const maxPattern, maxPatterns = 1000, 1000
 
 // maxObservation keeps head and tail of an observation inside the bytes the
 // sandbox keeps of an output, even at four bytes a character.

@@ -8,17 +8,11 @@ import (
 	"slices"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
-	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
-
-// diffTimeout bounds taking the diff after an attempt has ended; it is on its
-// own clock, since the attempt's may be over.
-const diffTimeout = 2 * time.Minute
 
 // Run works on one task until something ends it, and says what. The sandbox is
 // left running; closing it is the caller's. Whatever ended the attempt, the
@@ -27,13 +21,13 @@ const diffTimeout = 2 * time.Minute
 // order.
 func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	r := &run{Agent: a, Session: s, info: s.Environment.Info(), started: time.Now()}
-	tree, err := r.attempt(ctx)
+	err := r.attempt(ctx)
 
 	out := r.outcome(err)
-	if tree != nil && tree.Base == "" {
-		out.Warnings = append(slices.Clone(out.Warnings), "there is no git repository in "+r.info.Dir+"; the patch is empty unless the agent writes one")
+	if r.tree != nil && r.tree.Base == "" {
+		out.Warnings = append(out.Warnings, "there is "+r.tree.Missing+" in "+r.info.Dir+"; the patch is empty unless the agent writes one")
 	}
-	r.keepDiff(context.WithoutCancel(ctx), tree, &out)
+	r.keepDiff(context.WithoutCancel(ctx), &out)
 	out.End = time.Now()
 	if _, err := s.Recorder.Append(trajectories.TypeOutcome, out); err != nil {
 		out = r.outcome(err)
@@ -42,10 +36,9 @@ func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	return out
 }
 
-// attempt is everything until the end: the start-up command, the commit that
-// diffs are against, the loop. A defect of ours that panics ends this attempt
-// and no other.
-func (r *run) attempt(ctx context.Context) (tree *worktree.Tree, err error) {
+// attempt is everything until the end: the start-up command, the repository,
+// the loop. A defect of ours that panics ends this attempt and no other.
+func (r *run) attempt(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &Defect{Text: fmt.Sprint(p), Stack: string(debug.Stack())}
@@ -56,17 +49,12 @@ func (r *run) attempt(ctx context.Context) (tree *worktree.Tree, err error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrTimeExceeded)
 		defer cancel()
 	}
-	if err := r.startup(ctx); err != nil {
-		return nil, err
-	}
-	tree, err = worktree.Open(ctx, r.Environment)
-	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+	for _, prepare := range []func(context.Context) error{r.startup, r.scrub, r.open} {
+		if err := prepare(ctx); err != nil {
+			return err
 		}
-		return nil, err
 	}
-	return tree, r.loop(ctx)
+	return r.loop(ctx)
 }
 
 // startup runs the instance's start-up command, if there is one.
@@ -98,7 +86,7 @@ func (d *Defect) Error() string { return d.Text }
 func (r *run) outcome(err error) trajectories.Outcome {
 	out := Failed(r.started, err)
 	out.Steps, out.Usage, out.Cost = r.steps, r.usage, r.cost
-	out.Warnings = r.info.Warnings
+	out.Warnings = slices.Concat(r.info.Warnings, r.warnings)
 	return out
 }
 
@@ -109,7 +97,7 @@ func Failed(start time.Time, err error) trajectories.Outcome {
 	out.Class, out.ExitStatus = classify(err)
 	if out.Class == trajectories.Submitted || isLimit(err) {
 		if s, ok := errors.AsType[*Submitted](err); ok {
-			out.Submission = s.Patch
+			out.Submission, out.Source = s.Patch, s.Source
 		}
 		return out
 	}
@@ -167,48 +155,6 @@ func providerClass(s model.Status) trajectories.Class {
 		return trajectories.Limit
 	}
 	return trajectories.Provider
-}
-
-// keepDiff records the working diff and gives it its place in the outcome: the
-// submission where a limit ended the attempt, a partial patch where the
-// attempt does not count. It also sees to it that a submission can travel as
-// text.
-func (r *run) keepDiff(ctx context.Context, tree *worktree.Tree, out *trajectories.Outcome) {
-	if tree == nil || !sandboxLives(out) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
-	defer cancel()
-	patch, err := tree.Diff(ctx)
-	rec := trajectories.Diff{Base: tree.Base, Patch: patch}
-	if err != nil {
-		rec.Error = err.Error()
-		out.Warnings = append(out.Warnings, "the working diff could not be taken: "+err.Error())
-	}
-	if _, err := r.Recorder.Append(trajectories.TypeDiff, rec); err != nil {
-		out.Warnings = append(out.Warnings, "the working diff could not be recorded: "+err.Error())
-	}
-	lost, isLost := errors.AsType[*env.Error](err)
-	switch {
-	case isLost && out.Class == trajectories.Limit && r.cfg.Autosubmit:
-		// What was to be submitted is gone with the sandbox: no result.
-		out.Class, out.ExitStatus = trajectories.Environment, string(lost.Status)
-		out.Error, out.Hint = err.Error(), lost.Hint
-	case err != nil:
-	case out.Class == trajectories.Limit && r.cfg.Autosubmit:
-		out.Submission, out.Autosubmitted = patch, true
-	case !out.Class.Counts() || out.Class == trajectories.Limit:
-		out.PartialPatch = patch
-	}
-	if !utf8.Valid(out.Submission) {
-		portable, err := tree.Portable(ctx, out.Submission)
-		if err != nil {
-			out.Warnings = append(out.Warnings,
-				"the submission is not UTF-8 and could not be turned into a binary patch: "+err.Error())
-			return
-		}
-		out.Submission = portable
-	}
 }
 
 // sandboxLives says whether there can still be commands: not after the sandbox

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -23,6 +24,11 @@ type run struct {
 	usage    model.Usage
 	cost     model.Cost
 	badRow   int // format errors in a row
+	// What is known of the repository; tree is nil before it was looked for.
+	tree      *worktree.Tree
+	returned  bool   // a submission that does not apply was given back
+	submitted string // the tree that the submission makes; empty if not known
+	warnings  []string
 }
 
 // begin says the system and instance prompts.

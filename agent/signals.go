@@ -20,15 +20,20 @@ var (
 
 // Submitted ends an attempt by the agent's own word.
 type Submitted struct {
-	Patch []byte // byte for byte what followed the marker
+	// Patch is what followed the marker, byte for byte but for what
+	// trajectories.Check says was done to it. It is nil where the working diff
+	// is to be taken (trajectories.SourceWorktree).
+	Patch  []byte
+	Source trajectories.Source
 }
 
 func (*Submitted) Error() string { return "Submitted" }
 
 // Feedback does not end the attempt: its messages are appended and the loop
-// goes on. Format errors and rejected commands are of this kind.
+// goes on. Format errors, rejected commands and a patch that does not apply are
+// of this kind.
 type Feedback struct {
-	Reason   string // "FormatError" or "UserRejection"
+	Reason   string // "FormatError", "UserRejection" or "MalformedPatch"
 	Messages []trajectories.Message
 }
 

@@ -27,6 +27,8 @@ const (
 	TypeMessage   Type = "message"   // Message: a turn of the conversation
 	TypeCall      Type = "call"      // Call: what one query of the model took
 	TypeExecution Type = "execution" // Execution: what one command did
+	TypeScrub     Type = "scrub"     // Scrub: the repository was made honest
+	TypeCheck     Type = "check"     // Check: a submission was held against a clean tree
 	TypeDiff      Type = "diff"      // Diff: the working tree at the end
 	TypeOutcome   Type = "outcome"   // Outcome: the last record of a finished attempt
 )
@@ -67,6 +69,9 @@ const (
 	CauseObservation Cause = "observation"  // what a command gave
 	CauseFormatError Cause = "format_error" // the model is told how to write actions
 	CauseRejection   Cause = "rejection"    // the user did not let a command run
+	// CauseMalformedPatch: what was handed in does not apply. The message
+	// stands where the observation of the submit command would.
+	CauseMalformedPatch Cause = "malformed_patch"
 )
 
 // Message is one turn as the model saw or wrote it, byte for byte.
@@ -121,13 +126,74 @@ type Process struct {
 	Name string `json:"name"`
 }
 
+// Scrub is the proof that a repository holds nothing but HEAD, its history and
+// what is staged: OK says that every commit in the object store is HEAD or an
+// ancestor of it (StrayCommits is 0), that every other object belongs to one of
+// them, to a tag of theirs or to the index (StrayObjects), and that no other
+// ref (StrayRefs) and no remote (Remotes) is left.
+type Scrub struct {
+	OK   bool   `json:"ok"`
+	Head string `json:"head,omitempty"`
+	// Method is how objects were removed: "none" when none had to be, "loose"
+	// when loose ones were deleted, "repacked" when packs were written anew.
+	Method         string  `json:"method,omitempty"`
+	RefsRemoved    int     `json:"refs_removed"`
+	ObjectsRemoved int     `json:"objects_removed"`
+	Objects        int     `json:"objects"`
+	Commits        int     `json:"commits"`
+	Tags           int     `json:"tags"`
+	StrayCommits   int     `json:"stray_commits"`
+	StrayObjects   int     `json:"stray_objects"`
+	StrayRefs      int     `json:"stray_refs"`
+	Remotes        int     `json:"remotes"`
+	Submodules     int     `json:"submodules,omitempty"` // repositories of submodules, left as they were
+	Duration       Seconds `json:"duration"`
+	Error          string  `json:"error,omitempty"`
+}
+
+// Check is what git apply said of a submission, on a clean tree.
+type Check struct {
+	Bytes   int    `json:"bytes"`
+	Applies bool   `json:"applies"`
+	Refusal string `json:"refusal,omitempty"` // git's words, bounded
+	// Returned says that the model was told, and goes on.
+	Returned bool `json:"returned,omitempty"`
+	// Mended says that it only applies with an end to its last line, which it
+	// was given; Remade that it was made anew, since it was not UTF-8.
+	Mended bool `json:"mended,omitempty"`
+	Remade bool `json:"remade,omitempty"`
+	// Tree is git's hash of the tree that it makes of the base.
+	Tree string `json:"tree,omitempty"`
+	// Error says why nothing could be found out.
+	Error string `json:"error,omitempty"`
+}
+
 // Diff is the working tree at the end of an attempt, against HEAD as it was at
 // the start. Error says why there is none.
 type Diff struct {
 	Base  string `json:"base,omitempty"`
 	Patch Bytes  `json:"patch"`
-	Error string `json:"error,omitempty"`
+	// Exact says that the patch was applied to a clean tree of the base and
+	// gave Tree, git's hash of the working tree; otherwise Problem says what
+	// git said.
+	Exact   bool   `json:"exact"`
+	Tree    string `json:"tree,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	// Omitted names the first of what was left out for its size, or because
+	// it cannot be read; OmittedCount counts all.
+	Omitted      []string `json:"omitted,omitempty"`
+	OmittedCount int      `json:"omitted_count,omitempty"`
+	Error        string   `json:"error,omitempty"`
 }
+
+// Source says where a submission comes from.
+type Source string
+
+// The sources of submissions.
+const (
+	SourceSubmitted Source = "submitted" // the agent's own word
+	SourceWorktree  Source = "worktree"  // the working diff, as mini took it
+)
 
 // Class says what an ending means for everything that follows.
 type Class string
@@ -158,6 +224,13 @@ type Outcome struct {
 	// diff, not the agent's own word.
 	Submission    Bytes `json:"submission"`
 	Autosubmitted bool  `json:"autosubmitted,omitempty"`
+	// Source says what the submission is; empty where there is none. It is the
+	// working diff also where the agent handed in nothing, or nothing that
+	// applies.
+	Source Source `json:"source,omitempty"`
+	// Differs says that the submission, the agent's own word, gives other
+	// files than the working tree had.
+	Differs bool `json:"differs,omitempty"`
 	// PartialPatch is the working diff of an attempt that does not count.
 	PartialPatch Bytes `json:"partial_patch,omitempty"`
 	// Error explains classes that do not count; Hint says what to do; Stack

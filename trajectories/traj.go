@@ -243,7 +243,7 @@ func (t *translator) extra(m Message, at time.Time) any {
 			e.Actions = append(e.Actions, trajAction{Command: command})
 		}
 		return e
-	case CauseObservation:
+	case CauseObservation, CauseMalformedPatch:
 		x := t.execution
 		return observationExtra{
 			RawOutput: x.text(), ReturnCode: x.ExitCode,

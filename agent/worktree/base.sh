@@ -1,4 +1,12 @@
-# Prints the commit at HEAD, or the empty tree of a repository without one.
-g rev-parse --is-inside-work-tree >/dev/null 2>&1 || exit 1
-g rev-parse --verify --quiet 'HEAD^{commit}' 2>/dev/null ||
-	g hash-object -t tree --stdin </dev/null 2>/dev/null
+# Prints, each with a NUL after it: the commit at HEAD, or the empty tree of a
+# repository without one; the git directory, the one it shares with other work
+# trees, and the top of the files; then the settings that say how files become
+# objects, as git config -z lists them. They are noted now, because later the
+# agent may have changed them.
+set -e
+top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] || { echo "no repository"; exit 98; }
+base=$(g rev-parse --verify --quiet 'HEAD^{commit}' || g hash-object -t tree --stdin </dev/null)
+dir=$(g rev-parse --absolute-git-dir)
+common=$(cd "$(g rev-parse --git-common-dir)" && pwd -P)
+printf '%s\0' "$base" "$dir" "$common" "$top"
+g config -z --get-regexp '^(core\.(filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol|safecrlf|bigfilethreshold|excludesfile|attributesfile|sparsecheckout|sparsecheckoutcone)|filter\..*)$' || true

@@ -1,10 +1,15 @@
 // Package worktree takes the diff of a repository inside a sandbox, by git
-// commands run there, without leaving a trace in it: the index, the objects
-// and the attributes it needs live in a shadow git directory of their own, so
-// that also a repository of the user's is only read.
+// commands run there, without leaving a trace in it: the index, the objects,
+// the settings and the attributes it needs live in a shadow git directory of
+// their own, so that also a repository of the user's is only read. Every patch
+// is held against a clean tree of the commit that the work began with.
 //
-//	tree, err := worktree.Open(ctx, box)  // at the start: remembers HEAD
-//	patch, err := tree.Diff(ctx)          // at the end: everything since
+//	tree, err := worktree.Open(ctx, box, worktree.Config{})  // at the start: remembers HEAD
+//	diff, err := tree.Diff(ctx)                              // at the end: everything since
+//	finding, err := tree.Check(ctx, patch)                   // does git apply take it?
+//
+// Scrub is the exception that does write: it removes from a repository
+// everything that is not in the history of HEAD.
 package worktree
 
 import (
@@ -15,10 +20,23 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/minibench/mini/env"
 )
+
+// DefaultMaxPatch is the size of a patch, in bytes, where Config has none.
+const DefaultMaxPatch = 5_000_000
+
+// Config says what belongs in a patch. The zero value takes everything that
+// the repository does not ignore.
+type Config struct {
+	// Exclude are patterns, as in a .gitignore file, of new files to leave
+	// out. Files of the base commit are never left out by them, and a pattern
+	// that the repository's own .gitignore negates does not hold.
+	Exclude []string
+	// MaxPatch bounds a patch, in bytes; zero means DefaultMaxPatch.
+	MaxPatch int
+}
 
 // Tree is a repository's working tree as it was when it was opened.
 type Tree struct {
@@ -26,8 +44,15 @@ type Tree struct {
 	// or the empty tree of a repository without a commit. It is empty where
 	// there is no repository, and every diff is then empty too.
 	Base string
+	// Missing says in a few words why Base is empty.
+	Missing string
 
-	box env.Environment
+	box      env.Environment
+	cfg      Config
+	dir      string // the git directory
+	common   string // the one that it shares with other work trees
+	top      string // where the files are
+	settings []byte // how files become objects, as a file of git's
 }
 
 // marker lifts the sandbox's output limit, so that a patch arrives whole.
@@ -39,108 +64,100 @@ var gitScript string
 //go:embed base.sh
 var baseScript string
 
-//go:embed diff.sh
-var diffScript string
-
 // Open finds the repository around the sandbox's working directory. A
-// directory outside any repository is not an error.
-func Open(ctx context.Context, box env.Environment) (*Tree, error) {
-	t := &Tree{box: box}
-	res, err := t.run(ctx, baseScript)
-	if err != nil {
+// directory outside any repository is not an error, nor is a sandbox without
+// git: Tree.Missing says so.
+func Open(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
+	if cfg.MaxPatch <= 0 {
+		cfg.MaxPatch = DefaultMaxPatch
+	}
+	t := &Tree{box: box, cfg: cfg}
+	res, err := execute(ctx, box, baseScript, timeout)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("find repository: %w", err)
+	case res.TimedOut:
+		return nil, fmt.Errorf("find repository: git did not end within %v", timeout)
+	case res.ExitCode != 0:
+		switch {
+		case res.ExitCode == noGit:
+			t.Missing = "no git"
+		case res.Failure != "":
+			t.Missing = "no shell"
+		default:
+			t.Missing = "no git repository"
+		}
+		return t, nil
 	}
-	if hash := strings.TrimSpace(string(res.Output)); res.ExitCode == 0 && isHash(hash) {
-		t.Base = hash
+	fields := bytes.SplitN(res.Output, []byte{0}, 5)
+	if len(fields) < 5 || res.Truncated || !isHash(string(fields[0])) {
+		t.Missing = "no git repository that can be read"
+		return t, nil
 	}
+	t.Base, t.dir, t.common, t.top = string(fields[0]), string(fields[1]), string(fields[2]), string(fields[3])
+	t.settings = shadowSettings(t.Base, fields[4])
 	return t, nil
 }
+
+// Exit codes of the scripts, that no program has.
+const (
+	noGit        = 97
+	noRepository = 98
+)
 
 func isHash(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Diff is what changed since Open, untracked files included, ignored ones
-// not, as a patch that git apply takes: binary files as binary patches, and
-// text that is not UTF-8 likewise, so that the patch is always valid UTF-8.
-// Repositories nested in the tree are left out.
-func (t *Tree) Diff(ctx context.Context) ([]byte, error) {
-	if t.Base == "" {
-		return nil, nil
-	}
-	patch, err := t.patch(ctx, "add", nil, nil)
-	if err != nil || utf8.Valid(patch) {
-		return patch, err
-	}
-	return t.patch(ctx, "add", attributes(patch), nil)
-}
-
-// Portable is a patch against Base with the same effect as the given one,
-// which is not valid UTF-8, but made of valid UTF-8 only. It fails where the
-// patch does not apply.
-func (t *Tree) Portable(ctx context.Context, patch []byte) ([]byte, error) {
-	if t.Base == "" {
-		return nil, errors.New("there is no repository")
-	}
-	if len(patch) > maxPortable {
-		return nil, fmt.Errorf("the patch has %d bytes, more than %d", len(patch), maxPortable)
-	}
-	out, err := t.patch(ctx, "apply", attributes(patch), patch)
-	if err == nil && !utf8.Valid(out) {
-		return nil, errors.New("it names files that are not UTF-8")
-	}
-	return out, err
-}
-
-// maxPortable leaves room for quoting below the longest script.
-const maxPortable = env.MaxScript - 1<<20
-
-func (t *Tree) patch(ctx context.Context, how string, attrs, patch []byte) ([]byte, error) {
-	var s strings.Builder
-	fmt.Fprintf(&s, "marker=%s base=%s how=%s\n", marker, t.Base, how)
-	fmt.Fprintf(&s, "attributes=%s\n", quote(attrs))
-	fmt.Fprintf(&s, "patch=%s\n", quote(patch))
-	s.WriteString(diffScript)
-	res, err := t.run(ctx, s.String())
-	if err != nil {
-		return nil, fmt.Errorf("take diff: %w", err)
-	}
-	rest, ok := bytes.CutPrefix(res.Output, []byte(marker+"\n"))
-	switch {
-	case res.TimedOut:
-		return nil, fmt.Errorf("take diff: git did not end within %v", timeout)
-	case res.Truncated:
-		return nil, fmt.Errorf("take diff: larger than %d MB", env.SubmissionLimit>>20)
-	case !ok || res.ExitCode != 0:
-		return nil, fmt.Errorf("take diff: exit code %d: %.500s%s", res.ExitCode, bytes.ToValidUTF8(res.Output, []byte("?")), res.Failure)
-	}
-	return rest, nil
-}
-
 const timeout = 100 * time.Second
 
-func (t *Tree) run(ctx context.Context, script string) (env.Result, error) {
+// execute runs a script in the sandbox, after git.sh.
+func execute(ctx context.Context, box env.Environment, script string, limit time.Duration) (env.Result, error) {
 	// In a container every repository is the sandbox's own, whoever owns its
 	// files. Elsewhere git's refusal to touch a stranger's stands.
-	safe := "false"
-	if t.box.Info().Image != "" {
-		safe = "true"
+	contained := "contained=false\n"
+	if box.Info().Image != "" {
+		contained = "contained=true\n"
 	}
-	return t.box.Execute(ctx, env.Command{
-		Script:  "contained=" + safe + "\n" + gitScript + script,
-		Timeout: timeout,
+	return box.Execute(ctx, env.Command{
+		Script:  contained + gitScript + script,
+		Timeout: limit,
 		Markers: []string{marker},
-		// Whatever the agent's commands are run with: the scripts are for bash,
-		// and a login shell would print what its profile prints.
-		Interpreter: []string{"bash", "-c"},
+		// Whatever the agent's commands are run with: the scripts are for any
+		// POSIX shell, and a login shell would print what its profile prints.
+		Interpreter: []string{"sh", "-c"},
 		// A profile that prints would come before the marker; a locale would
-		// make bash read our bytes as characters.
-		Env: map[string]string{"BASH_ENV": "", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
+		// make a shell read our bytes as characters.
+		Env: map[string]string{"BASH_ENV": "", "ENV": "", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
 	})
 }
 
-// quote makes one word for the shell of any bytes but NUL, which no text patch
-// can hold.
-func quote(b []byte) string {
-	return "'" + strings.ReplaceAll(string(bytes.ReplaceAll(b, []byte{0}, nil)), "'", `'\''`) + "'"
+// fail says why a script gave no answer; nil when it gave one.
+func fail(res env.Result) error {
+	switch {
+	case res.TimedOut:
+		return fmt.Errorf("git did not end within %v", timeout)
+	case res.Failure != "":
+		return errors.New(res.Failure)
+	case res.ExitCode != 0:
+		return fmt.Errorf("exit code %d: %s", res.ExitCode, printable(res.Output))
+	case res.Truncated:
+		return fmt.Errorf("more than %d MB came out", env.SubmissionLimit>>20)
+	}
+	return nil
+}
+
+// printable is the beginning of what a sandbox said, fit to be shown.
+func printable(b []byte) string {
+	const most = 500
+	text := strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(string(b[:min(len(b), 4*most)]), "?"))
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "..."
+	}
+	return strings.TrimSpace(text)
 }

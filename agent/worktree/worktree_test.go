@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/minibench/mini/agent/worktree"
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/local"
 )
 
@@ -19,7 +20,9 @@ func sh(t *testing.T, dir, script string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-ec", script)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+	// Files that are not there, rather than /dev/null: git replaces the file
+	// whose settings it changes, and as root that would be the device.
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/nonexistent/global", "GIT_CONFIG_SYSTEM=/nonexistent/system",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "LC_ALL=C.UTF-8")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -37,9 +40,20 @@ printf 'exact\r\nlines\r\n' > crlf.txt
 ln -s a.txt link
 git add -A && git commit -qm base`
 
-func open(t *testing.T, dir string) *worktree.Tree {
+func open(t *testing.T, dir string) *worktree.Tree { return openWith(t, dir, worktree.Config{}) }
+
+func openWith(t *testing.T, dir string, cfg worktree.Config) *worktree.Tree {
 	t.Helper()
-	box, err := local.New(t.Context(), local.Config{Dir: dir})
+	tree, err := worktree.Open(t.Context(), sandbox(t, local.Config{Dir: dir}), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func sandbox(t *testing.T, cfg local.Config) env.Environment {
+	t.Helper()
+	box, err := local.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +62,7 @@ func open(t *testing.T, dir string) *worktree.Tree {
 			t.Error(err)
 		}
 	})
-	tree, err := worktree.Open(t.Context(), box)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tree
+	return box
 }
 
 // listing is every file of a working tree with mode and content.
@@ -91,9 +101,13 @@ func TestDiffReproducesTheTree(t *testing.T) {
 			sh(t, dir, tt.change)
 			before := sh(t, dir, "find .git -type f | sort | xargs sha256sum")
 
-			patch, err := tree.Diff(t.Context())
+			diff, err := tree.Diff(t.Context())
 			if err != nil {
 				t.Fatal(err)
+			}
+			patch := diff.Patch
+			if !diff.Exact || diff.OmittedCount > 0 {
+				t.Errorf("exact %t, problem %q, left out %q", diff.Exact, diff.Problem, diff.Omitted)
 			}
 			if !utf8.Valid(patch) || !strings.Contains(string(patch), tt.want) {
 				t.Errorf("patch is not UTF-8 or lacks %q:\n%.2000s", tt.want, patch)
@@ -123,23 +137,14 @@ func TestWhateverTheInterpreter(t *testing.T) {
 			dir := t.TempDir()
 			sh(t, dir, seed+`
 git config core.fsmonitor "touch $PWD/pwned; false"`)
-			box, err := local.New(t.Context(), local.Config{Dir: dir, Interpreter: shell})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
-					t.Error(err)
-				}
-			})
-			tree, err := worktree.Open(t.Context(), box)
+			tree, err := worktree.Open(t.Context(), sandbox(t, local.Config{Dir: dir, Interpreter: shell}), worktree.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			sh(t, dir, "echo x >> a.txt")
-			patch, err := tree.Diff(t.Context())
-			if err != nil || !bytes.Contains(patch, []byte("+x")) {
-				t.Errorf("%v, patch %q", err, patch)
+			diff, err := tree.Diff(t.Context())
+			if err != nil || !bytes.Contains(diff.Patch, []byte("+x")) {
+				t.Errorf("%v, patch %q", err, diff.Patch)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
 				t.Error("a program of the repository's settings was run")
@@ -156,10 +161,11 @@ func TestNestedRepositoriesAreLeftOut(t *testing.T) {
 git init -q empty-repo && echo y > empty-repo/f
 mkdir -p deep/er && git init -q deep/er/repo && cd deep/er/repo && echo z > f && git add f && git commit -qm z
 echo w > ../beside`)
-	patch, err := tree.Diff(t.Context())
+	diff, err := tree.Diff(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	patch := diff.Patch
 	for _, name := range []string{"empty-repo", "deep/er/repo", "Subproject"} {
 		if bytes.Contains(patch, []byte(name)) {
 			t.Errorf("%s is in the patch:\n%s", name, patch)
@@ -195,15 +201,15 @@ func TestWhereThereIsLittle(t *testing.T) {
 				t.Errorf("base is %q", tree.Base)
 			}
 			sh(t, dir, tt.change)
-			patch, err := tree.Diff(t.Context())
-			if err != nil || !strings.Contains(string(patch), tt.want) || tt.want == "" && len(patch) > 0 {
-				t.Errorf("%v, %q in:\n%s", err, tt.want, patch)
+			diff, err := tree.Diff(t.Context())
+			if err != nil || !strings.Contains(string(diff.Patch), tt.want) || tt.want == "" && len(diff.Patch) > 0 {
+				t.Errorf("%v, %q in:\n%s", err, tt.want, diff.Patch)
 			}
 		})
 	}
 }
 
-func TestPortable(t *testing.T) {
+func TestSubmissionInOtherTextThanUTF8(t *testing.T) {
 	dir := t.TempDir()
 	sh(t, dir, seed)
 	tree := open(t, dir)
@@ -213,18 +219,18 @@ func TestPortable(t *testing.T) {
 		t.Fatal("the patch should not be UTF-8")
 	}
 	want := sh(t, dir, listing)
-	patch, err := tree.Portable(t.Context(), raw)
-	if err != nil || !utf8.Valid(patch) {
-		t.Fatalf("%v\n%s", err, patch)
+	found, err := tree.Check(t.Context(), raw)
+	if err != nil || !found.Remade || !utf8.Valid(found.Patch) {
+		t.Fatalf("%v, %+v", err, found)
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".git", "p.diff"), patch, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".git", "p.diff"), found.Patch, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	sh(t, dir, "git checkout -q . && git apply .git/p.diff")
 	if got := sh(t, dir, listing); got != want {
-		t.Errorf("want:\n%s\ngot:\n%s\npatch:\n%s", want, got, patch)
+		t.Errorf("want:\n%s\ngot:\n%s\npatch:\n%s", want, got, found.Patch)
 	}
-	if _, err := tree.Portable(t.Context(), []byte("no patch \xff")); err == nil {
-		t.Error("what does not apply must be an error")
+	if found, err := tree.Check(t.Context(), []byte("no patch \xff")); err != nil || found.Refusal == "" {
+		t.Errorf("%v, %+v", err, found)
 	}
 }

@@ -1,0 +1,212 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/trajectories"
+)
+
+// records are the data of one type of record.
+func records[T any](t *testing.T, m *memory, typ trajectories.Type) []T {
+	t.Helper()
+	var all []T
+	for _, r := range m.records {
+		if r.Type == typ {
+			var v T
+			if err := json.Unmarshal(r.Data, &v); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// How a submission is decided where a patch is expected.
+func TestHowASubmissionIsDecided(t *testing.T) {
+	edit := bash("echo two >> a.txt")
+	const good, bad = "git diff", "echo I am done"
+	hand := func(what string) string { return bash(submit + " && " + what) }
+	tests := []struct {
+		name     string
+		replies  []string
+		source   trajectories.Source
+		want     string // in the submission; "" for an empty one
+		not      string // not in it
+		returned int    // submissions that the model was told of
+		differs  bool
+		warned   string
+		class    trajectories.Class
+	}{
+		{"a valid patch wins", []string{edit, hand(good)}, trajectories.SourceSubmitted, "+two", "", 0, false, "", trajectories.Submitted},
+		{"also over other files", []string{edit, bash("git diff > .git/p; echo three >> a.txt"), hand("cat .git/p")}, trajectories.SourceSubmitted, "+two", "+three", 0, true, "", trajectories.Submitted},
+		{"nothing but the line", []string{edit, bash(submit)}, trajectories.SourceWorktree, "+two", "", 0, false, "", trajectories.Submitted},
+		{"empty lines", []string{edit, hand("echo; echo")}, trajectories.SourceWorktree, "+two", "", 0, false, "", trajectories.Submitted},
+		{"nothing at all", []string{bash(submit)}, trajectories.SourceWorktree, "", "x", 0, false, "", trajectories.Submitted},
+		{"malformed, then valid", []string{edit, hand(bad), hand(good)}, trajectories.SourceSubmitted, "+two", "", 1, false, "", trajectories.Submitted},
+		{"malformed, then nothing", []string{edit, hand(bad), bash(submit)}, trajectories.SourceWorktree, "+two", "", 1, false, "", trajectories.Submitted},
+		{"malformed twice", []string{edit, hand(bad), bash("echo three >> a.txt"), hand(bad)}, trajectories.SourceWorktree, "+three", "done", 1, false, "does not apply", trajectories.Submitted},
+		{"without its last line end", []string{edit, hand(`printf %s "$(git diff)"`)}, trajectories.SourceSubmitted, "+two\n", "", 0, false, "", trajectories.Submitted},
+		{"malformed, then a limit", []string{edit, hand(bad), bash("true"), bash("true"), bash("true")}, trajectories.SourceWorktree, "+two", "", 1, false, "", trajectories.Limit},
+		{"the repository is gone", []string{edit, bash("git diff > p; rm -rf .git"), hand("cat p")}, trajectories.SourceSubmitted, "+two", "", 0, false, "unchecked", trajectories.Submitted},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := config()
+			cfg.Submission, cfg.StepLimit = agent.SubmissionPatch, 5
+			rec, model := &memory{}, says(tt.replies...)
+			out := run(t.Context(), t, cfg, model, rec)
+			got := []any{out.Class, out.Source, out.Differs, out.Autosubmitted, out.Steps}
+			want := []any{tt.class, tt.source, tt.differs, tt.class == trajectories.Limit, len(tt.replies)}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s%s %q", diff, out.Error, out.Warnings)
+			}
+			text := string(out.Submission)
+			if !strings.Contains(text, tt.want) || tt.want == "" && text != "" || tt.not != "" && strings.Contains(text, tt.not) {
+				t.Errorf("the submission is %q", text)
+			}
+			if all := strings.Join(out.Warnings, "\n"); !strings.Contains(all, tt.warned) || tt.warned == "" && all != "" {
+				t.Errorf("warnings %q lack %q", all, tt.warned)
+			}
+			returned := 0
+			for _, c := range records[trajectories.Check](t, rec, trajectories.TypeCheck) {
+				if c.Returned {
+					returned++
+				}
+			}
+			told := 0
+			for _, m := range model.seen[len(model.seen)-1] {
+				if strings.Contains(m.Content, "not handed in yet") && strings.Contains(m.Content, "No valid patches") {
+					told++
+				}
+			}
+			if returned != tt.returned || told != tt.returned {
+				t.Errorf("%d were returned and %d told, not %d", returned, told, tt.returned)
+			}
+			for _, d := range records[trajectories.Diff](t, rec, trajectories.TypeDiff) {
+				if d.Error == "" && (!d.Exact || d.Tree == "") {
+					t.Errorf("the diff is not proved: %+v", d)
+				}
+			}
+		})
+	}
+}
+
+// Where text is expected, nothing is checked and nothing given back.
+func TestTextIsKeptAsItIs(t *testing.T) {
+	out := run(t.Context(), t, config(), says(bash(submit+" && echo the answer is 42")), &memory{})
+	if string(out.Submission) != "the answer is 42\n" || out.Source != trajectories.SourceSubmitted || len(out.Warnings) > 0 {
+		t.Errorf("%+v", out)
+	}
+}
+
+// disposable is a sandbox whose files may be changed for good.
+type disposable struct{ env.Environment }
+
+func (d disposable) Info() env.Info {
+	info := d.Environment.Info()
+	info.Disposable = true
+	return info
+}
+
+// future leaves a branch in the repository of box that HEAD does not have.
+func future(t *testing.T, box env.Environment) string {
+	t.Helper()
+	dir := box.Info().Dir
+	cmd := exec.CommandContext(t.Context(), "bash", "-ec", `git checkout -q -b fix; echo fixed > a.txt
+git -c user.name=a -c user.email=a@b commit -qam fix; git checkout -q -; git remote add origin https://example.org/x`)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
+func TestScrubBeforeTheAgentStarts(t *testing.T) {
+	look := bash("git log --all --oneline | wc -l; git remote; echo x >> a.txt")
+	tests := []struct {
+		name   string
+		change func(*agent.Config, string)
+		wrap   func(env.Environment) env.Environment
+		class  trajectories.Class
+		status string
+		shown  string // what the model sees of the history
+		ok     []bool // the records
+		warned string
+	}{
+		{"on", nil, func(e env.Environment) env.Environment { return disposable{e} }, trajectories.Submitted, "Submitted", "[0] 1\n", []bool{true}, ""},
+		{"off", func(c *agent.Config, _ string) { c.Scrub = false }, func(e env.Environment) env.Environment { return disposable{e} }, trajectories.Submitted, "Submitted", "[0] 2\norigin\n", nil, ""},
+		{"a folder of the user's", nil, func(e env.Environment) env.Environment { return e }, trajectories.Submitted, "Submitted", "[0] 2\norigin\n", nil, "not scrubbed"},
+		{
+			"what cannot be made honest", func(_ *agent.Config, dir string) {
+				if err := os.WriteFile(filepath.Join(dir, ".git", "config"), []byte("[extensions]\npartialClone = origin\n[core]\nrepositoryFormatVersion = 1\n"), 0o600); err != nil {
+					t.Error(err)
+				}
+			},
+			func(e env.Environment) env.Environment { return disposable{e} }, trajectories.Environment, "SetupFailed", "", []bool{false}, "",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			box := repository(t)
+			dir := future(t, box)
+			cfg := config()
+			cfg.Scrub, cfg.Submission = true, agent.SubmissionPatch
+			if tt.change != nil {
+				tt.change(&cfg, dir)
+			}
+			a, err := agent.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			model, rec := says(look, bash(submit)), &memory{}
+			out := a.Run(context.WithoutCancel(t.Context()), agent.Session{Model: model, Environment: tt.wrap(box), Recorder: rec, Task: agent.Task{Text: "t"}})
+			if out.Class != tt.class || out.ExitStatus != tt.status || (tt.class == trajectories.Environment) != (out.Hint != "") {
+				t.Fatalf("%s %s: %s, %s", out.Class, out.ExitStatus, out.Error, out.Hint)
+			}
+			if tt.shown != "" && model.seen[1][3].Content != tt.shown {
+				t.Errorf("the model was shown %q", model.seen[1][3].Content)
+			}
+			if tt.shown != "" && !strings.Contains(string(out.Submission), "+x") {
+				t.Errorf("the submission is %q", out.Submission)
+			}
+			if all := strings.Join(out.Warnings, "\n"); !strings.Contains(all, tt.warned) || tt.warned == "" && all != "" {
+				t.Errorf("warnings: %q", all)
+			}
+			var ok []bool
+			for _, r := range records[trajectories.Scrub](t, rec, trajectories.TypeScrub) {
+				ok = append(ok, r.OK)
+				if r.OK != (r.Head != "" && r.Commits == 1 && r.StrayCommits == 0 && r.Duration > 0 && r.Error == "") {
+					t.Errorf("%+v", r)
+				}
+			}
+			if diff := cmp.Diff(tt.ok, ok); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestMistakesAboutPatches(t *testing.T) {
+	for name, change := range map[string]func(*agent.Config){
+		"submission":      func(c *agent.Config) { c.Submission = "diff" },
+		"max_patch_bytes": func(c *agent.Config) { c.MaxPatch = -1 },
+		"patch_exclude":   func(c *agent.Config) { c.PatchExclude = []string{"a\nb"} },
+	} {
+		cfg := config()
+		change(&cfg)
+		if _, err := agent.New(cfg); err == nil || !strings.Contains(err.Error(), "agent."+name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

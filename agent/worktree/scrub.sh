@@ -1,0 +1,214 @@
+# Removes from a repository everything that is not HEAD, its history, the tags
+# in it, or staged; and prints, as name=value lines, what it did and the proof.
+# HEAD, the index and the files stay as they are.
+set -e
+top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] || {
+	[ ! -e "${GIT_DIR:-}" ] || { echo "git cannot read the repository"; exit 4; }
+	echo "no repository"
+	exit 98
+}
+dir=$(g rev-parse --absolute-git-dir)
+common=$(cd "$(g rev-parse --git-common-dir)" && pwd -P)
+objects=$common/objects
+cd "$top"
+
+tmp=$(mktemp -d 2>/dev/null || mktemp -d -p /dev/shm)
+finish() {
+	status=$?
+	trap - EXIT
+	[ $status -eq 0 ] || dd if="$tmp/err" bs=2048 count=1 2>/dev/null
+	cd / && rm -rf "$tmp"
+	exit $status
+}
+trap finish EXIT
+exec 2>"$tmp/err"
+refuse() { echo "$1" >&2; exit 4; }
+# only A B prints the lines of A that B lacks of lists without
+# doubles. (Not every busybox has comm.)
+only() { sort "$1" "$2" "$2" | uniq -u; }
+count() { wc -l <"$1" | tr -d ' '; }
+
+# What a partial clone lacks would be fetched from the remote that goes.
+if g config --get-regexp '^(extensions\.partialclone|remote\..*\.promisor)$' >/dev/null || ls "$objects"/pack/*.promisor >/dev/null 2>&1; then
+	refuse "it is a partial clone, which needs its remote"
+fi
+[ -z "$(g config --get extensions.refstorage || true)" ] || refuse "its refs are stored in a way that mini does not know"
+
+# Files that are made keep the owner that the others have.
+set -- $(ls -ldn "$common")
+owner=$3:$4
+own() { [ ! -e "$1" ] || chown "$owner" "$1" 2>/dev/null || :; }
+
+# 1. What makes history look longer, shorter or other than it is; caches of it.
+rm -f "$common/info/grafts" "$objects"/pack/multi-pack-index*
+rm -rf "$objects"/info/commit-graph* "$common/refs/replace"
+head=$(g rev-parse --verify --quiet 'HEAD^{commit}' || true)
+branch=$(g symbolic-ref --quiet HEAD || true)
+# Where HEAD was detached, which git knows from its log alone.
+detached=
+[ -n "$branch" ] || detached=$(g branch --no-color | sed -n -e 's/^\* (HEAD detached at \(.*\))$/\1/p' -e 's/^\* (HEAD detached from \(.*\))$/\1/p')
+
+# 2. States and logs that name other commits.
+for at in "$dir" "$common"; do
+	for name in FETCH_HEAD ORIG_HEAD MERGE_HEAD MERGE_MSG MERGE_MODE MERGE_RR MERGE_AUTOSTASH AUTO_MERGE \
+		CHERRY_PICK_HEAD REVERT_HEAD REBASE_HEAD SQUASH_MSG COMMIT_EDITMSG \
+		rebase-apply rebase-merge sequencer logs rr-cache lost-found remotes gc.log gc.pid; do
+		rm -rf "$at/$name"
+	done
+	rm -rf "$at"/BISECT_* "$at"/*.bundle "$at"/branches/*
+done
+for work in "$common"/worktrees/*; do
+	[ "$work" = "$dir" ] || rm -rf "$work"
+done
+rmdir "$common/worktrees" 2>/dev/null || :
+if [ "$dir" != "$common" ]; then
+	# The work is in a linked work tree; the first one has no say.
+	rm -f "$common/index"
+	case $(cat "$common/HEAD") in ref:*) ;; *) echo "$head" >"$common/HEAD" ;; esac
+fi
+
+# 3. Refs. Packed ones are written anew, since git finds nothing in a file that
+# is out of order.
+pair='%(objectname) %(refname)'
+g for-each-ref --format='%(refname)' >"$tmp/list"
+sort "$tmp/list" >"$tmp/refs"
+{
+	[ -z "$branch" ] || g for-each-ref --format="$pair" "$branch"
+	[ -z "$head" ] || g for-each-ref --merged="$head" --format="$pair" refs/tags
+} >"$tmp/packed"
+cut -d' ' -f2- "$tmp/packed" | sort >"$tmp/kept"
+only "$tmp/refs" "$tmp/kept" >"$tmp/gone"
+if [ -f "$common/packed-refs" ]; then
+	sed -n 's/^[0-9a-f][0-9a-f]* //p' "$common/packed-refs" | sort -u >"$tmp/list"
+	only "$tmp/list" "$tmp/kept" >"$tmp/strange"
+	[ ! -s "$tmp/strange" ] || cat "$tmp/packed" >"$common/packed-refs"
+fi
+g for-each-ref --format='%(refname)' >"$tmp/list"
+only "$tmp/list" "$tmp/kept" >"$tmp/left"
+if [ -s "$tmp/left" ]; then
+	while IFS= read -r ref; do
+		printf 'option no-deref\ndelete %s\n' "$ref"
+	done <"$tmp/left" >"$tmp/deletions"
+	g update-ref --stdin <"$tmp/deletions"
+fi
+[ ! -f "$common/packed-refs" ] || own "$common/packed-refs"
+# Those that git passes over, since they are broken.
+for at in "$dir/refs" "$common/refs"; do
+	[ -d "$at" ] || continue
+	find "$at" ! -type d >"$tmp/loose"
+	while IFS= read -r ref; do
+		grep -Fxq -- "refs${ref#"$at"}" "$tmp/kept" || rm -f "$ref"
+	done <"$tmp/loose"
+	find "$at" -depth -type d ! -path "$at" ! -path "$at/heads" ! -path "$at/tags" -exec rmdir {} \; 2>/dev/null || :
+done
+
+# 4. Remotes, and branches' ties to them.
+g config --local --name-only --get-regexp '^(remote|branch)\..*\.' >"$tmp/keys" || :
+while IFS= read -r key; do
+	echo "${key%.*}"
+done <"$tmp/keys" | sort -u >"$tmp/sections"
+while IFS= read -r section; do
+	g config --local --remove-section "$section"
+done <"$tmp/sections"
+own "$common/config"
+
+# 5. Objects: tips are what is to stay, and reach is all that belongs to them.
+# Lists go through files, since a shell does not hear of what fails in the
+# middle of a pipe.
+{
+	[ -z "$head" ] || echo "$head"
+	cut -d' ' -f1 "$tmp/packed"
+} >"$tmp/tips"
+: >"$tmp/history"
+history() {
+	[ -z "$head" ] || g rev-list "$head" >"$tmp/list"
+	[ -z "$head" ] || sort "$tmp/list" >"$tmp/history"
+}
+if [ -f "$common/shallow" ]; then
+	history
+	sort -u "$common/shallow" | sort - "$tmp/history" | uniq -d >"$tmp/shallow"
+	cat "$tmp/shallow" >"$common/shallow"
+	[ -s "$common/shallow" ] || rm -f "$common/shallow"
+fi
+if [ -n "$detached" ]; then
+	# One entry, so that git status goes on to say where HEAD was detached.
+	from=$(g rev-parse --verify --quiet "$detached^{commit}" || echo "$head")
+	history
+	grep -qx "$from" "$tmp/history" || from=$head
+	case $(g rev-parse --verify --quiet "$detached^{commit}" || true) in "$from") ;; *) detached=$head ;; esac
+	mkdir -p "$dir/logs"
+	printf '%s %s mini <mini> 1 +0000\tcheckout: moving from %s to %s\n' "$from" "$from" "$from" "$detached" >"$dir/logs/HEAD"
+	own "$dir/logs"
+	own "$dir/logs/HEAD"
+fi
+g rev-list --objects --indexed-objects --stdin <"$tmp/tips" >"$tmp/list"
+cut -d' ' -f1 "$tmp/list" | sort -u >"$tmp/reach"
+# stray sets stray to how many objects are there that do not belong.
+stray() {
+	g cat-file --batch-all-objects --batch-check='%(objectname) %(objecttype)' >"$tmp/list"
+	sort -u "$tmp/list" >"$tmp/store"
+	cut -d' ' -f1 "$tmp/store" >"$tmp/there"
+	only "$tmp/there" "$tmp/reach" >"$tmp/stray"
+	stray=$(count "$tmp/stray")
+}
+stray
+before=$stray
+method=none
+rm -rf "$objects"/tmp_* "$objects"/incoming-* "$objects"/pack/tmp_*
+if [ "$stray" -gt 0 ] && [ ! -e "$objects/info/alternates" ]; then
+	# Loose ones cost least.
+	sed 's|^..|&/|' "$tmp/stray" >"$tmp/paths"
+	(cd "$objects" && xargs rm -f <"$tmp/paths")
+	method=loose
+	stray
+fi
+if [ "$stray" -gt 0 ] || [ -e "$objects/info/alternates" ] || [ -e "$objects/info/http-alternates" ]; then
+	# A pack with what stays, from wherever it is, is written beside the others
+	# and takes their place. Deltas are taken over and none is looked for.
+	method=repacked
+	rm -rf "$objects/mini"
+	mkdir -p "$objects/mini" "$objects/pack"
+	[ ! -s "$tmp/reach" ] || g -c pack.packSizeLimit=0 -c pack.writeReverseIndex=false pack-objects \
+		--revs --indexed-objects --window=0 --delta-base-offset -q "$objects/mini/pack" <"$tmp/tips" >/dev/null
+	for folder in "$objects"/[0-9a-f][0-9a-f]; do rm -rf "$folder"; done
+	find "$objects/pack" ! -type d -exec rm -f {} +
+	for made in "$objects"/mini/*; do
+		[ -e "$made" ] || continue
+		own "$made"
+		mv "$made" "$objects/pack/"
+	done
+	rmdir "$objects/mini"
+	rm -f "$objects/info/alternates" "$objects/info/http-alternates"
+	if [ -f "$objects/info/packs" ]; then
+		for pack in "$objects"/pack/*.pack; do echo "P ${pack##*/}"; done >"$tmp/packs"
+		{ cat "$tmp/packs"; echo; } >"$objects/info/packs"
+	fi
+	stray
+fi
+
+# 6. The proof, asked of git anew.
+history
+sed -n 's/ commit$//p' "$tmp/store" >"$tmp/commits"
+only "$tmp/commits" "$tmp/history" >"$tmp/strangers"
+only "$tmp/reach" "$tmp/there" >"$tmp/lost"
+[ ! -s "$tmp/lost" ] || refuse "objects that belong to HEAD are missing"
+[ "$(g rev-parse --verify --quiet 'HEAD^{commit}' || true)" = "$head" ] || refuse "HEAD is not what it was"
+g for-each-ref --format='%(refname)' >"$tmp/list"
+only "$tmp/list" "$tmp/kept" >"$tmp/refsleft"
+g remote >"$tmp/remotes"
+submodules=0
+[ ! -d "$common/modules" ] || submodules=$(find "$common/modules" -type f -name HEAD ! -path '*/logs/*' | wc -l | tr -d ' ')
+cat <<END
+head=$head
+method=$method
+refs_removed=$(count "$tmp/gone")
+objects_removed=$((before - stray))
+objects=$(count "$tmp/store")
+commits=$(count "$tmp/commits")
+tags=$(g for-each-ref --format='%(refname)' refs/tags | wc -l | tr -d ' ')
+stray_commits=$(count "$tmp/strangers")
+stray_objects=$stray
+stray_refs=$(count "$tmp/refsleft")
+remotes=$(count "$tmp/remotes")
+submodules=$submodules
+END

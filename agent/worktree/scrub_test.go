@@ -1,0 +1,212 @@
+package worktree_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/agent/worktree"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/local"
+)
+
+// disposable is a sandbox whose files may be changed for good.
+type disposable struct{ env.Environment }
+
+func (d disposable) Info() env.Info {
+	info := d.Environment.Info()
+	info.Disposable = true
+	return info
+}
+
+func scrub(t *testing.T, dir string) (worktree.Proof, error) {
+	t.Helper()
+	return worktree.Scrub(t.Context(), disposable{sandbox(t, local.Config{Dir: dir})})
+}
+
+// story is a repository with a past, a present (HEAD, two commits in) and a
+// future, in which the word SECRET stands wherever it can.
+const story = `git init -q -b main .
+commit() { echo "$1" > "$1.txt"; git add -A; git commit -qm "$1"; }
+commit one; git tag v1; git tag -a -m 'annotated' v1a
+commit two; git tag v2
+git checkout -q -b future
+commit SECRET-three; git tag v3; git tag -a -m SECRET v3a; git tag -a -m SECRET v3aa v3a
+git notes add -m SECRET-note HEAD
+git tag blob $(echo SECRET-blob | git hash-object -w --stdin)
+git checkout -q main; git branch -q old HEAD~1
+`
+
+// status is what a user sees of a repository.
+// What an upstream is told of goes with the remote.
+const status = `git status --porcelain=v2 --branch --ignored | grep -v '^# branch.\(upstream\|ab\)'; git status | sed "s|at origin/main|at $(git rev-parse --short HEAD 2>/dev/null)|" | grep -v 'origin\|git pull\|^$'
+git ls-files -s -v; git diff; git diff --cached; git log --oneline --decorate=no; git describe --tags; git symbolic-ref -q HEAD || true`
+
+// lies is where HEAD itself was made to look like something else, so that the
+// truth looks different.
+const lies = "replaced and grafted"
+
+// secrets lists every object whose content has the word, and looks for it in
+// what is no object.
+const secrets = `cd "$(git rev-parse --git-common-dir)"
+GIT_DIR=. git cat-file --batch-all-objects --batch-check='%(objectname)' | while read o; do GIT_DIR=. git cat-file -p $o | grep -q SECRET && echo "object $o"; done || true
+grep -rlI SECRET . || true`
+
+// Each way in which a future can be left in a repository is gone after the
+// scrub, with a proof that holds, and nobody who works in it sees a difference.
+func TestScrub(t *testing.T) {
+	tests := []struct{ name, more, method string }{
+		{"nothing to do", `git tag -d v3 v3a v3aa blob; git branch -D future old; git update-ref -d refs/notes/commits; rm -rf .git/logs; git prune --expire=now`, "none"},
+		{"loose", ``, "loose"},
+		{"packed", `git gc -q`, "repacked"},
+		{"packed, with a pack that is kept", `git repack -adq; for p in .git/objects/pack/*.pack; do touch "${p%.pack}.keep"; done; git multi-pack-index write; git commit-graph write --reachable; git update-server-info`, "repacked"},
+		{"a bitmap, cruft and a broken write", `git repack -adbq; git branch -D future; git tag -d v3 v3a v3aa; git repack -q --cruft -d; echo SECRET > .git/objects/pack/tmp_pack_x; mkdir .git/objects/tmp_objdir-x; echo SECRET > .git/objects/tmp_objdir-x/y`, "repacked"},
+		{"a stash", `echo SECRET > one.txt; git stash -q; echo mine > one.txt`, "loose"},
+		{"a clone with a remote", `git clone -q . ../clone; cd ../clone; git branch -q x origin/future; git config remote.pushDefault origin; git config branch.main.description d; git remote add up/stream https://user:SECRET@example.org/x.git; git fetch -q origin; git gc -q`, "repacked"},
+		{"a tag and a branch that are packed", `git pack-refs --all`, "loose"},
+		{"broken refs", `echo 0123456789012345678901234567890123456789 > .git/refs/heads/broken; echo junk > .git/refs/tags/junk; git pack-refs --all 2>/dev/null || true; echo '1123456789012345678901234567890123456789 refs/heads/gone' >> .git/packed-refs; mkdir -p .git/refs/bisect; git rev-parse future > .git/refs/bisect/bad`, "loose"},
+		{"detached at a tag", `git checkout -q v1`, "loose"},
+		{"detached, with a commit on top", `git checkout -q --detach; commit set-up`, "loose"},
+		{"detached at a remote branch", `git clone -q . ../clone; cd ../clone; git checkout -q origin/main; git gc -q`, "repacked"},
+		{"detached, the branch gone", `git checkout -q --detach; git branch -qD main`, "loose"},
+		{"staged, changed, untracked and ignored", `echo staged > s; git add s; echo more >> one.txt; git rm -q --cached two.txt; echo u > u; echo '*.log' > .gitignore; echo l > x.log; git add -N u`, "loose"},
+		{"an unfinished merge", `git merge -q --no-commit --no-ff future; git merge --abort; git rev-parse future > .git/ORIG_HEAD; git fetch -q . future; mkdir -p .git/rr-cache/x; echo SECRET > .git/rr-cache/x/preimage`, "loose"},
+		{"conflicts in the index", `git checkout -q -b other; echo x > one.txt; git commit -qam x; git checkout -q main; echo y > one.txt; git commit -qam y; git merge -q other || true; rm .git/MERGE_*; rm -f .git/AUTO_MERGE`, "loose"},
+		{lies, `git replace HEAD future; git replace --graft main~1 future 2>/dev/null || true; echo "$(git --no-replace-objects rev-parse HEAD) $(git rev-parse future)" > .git/info/grafts`, "loose"},
+		{"other work trees", `git worktree add -q ../linked future; cd ../linked; echo SECRET > four; git add four; cd - >/dev/null`, "loose"},
+		{"in a linked work tree", `git worktree add -q ../linked old; git checkout -q future; cd ../linked`, "loose"},
+		{"objects of another repository", `git clone -qs . ../clone; cd ../clone`, "repacked"},
+		{"a bundle and an old FETCH_HEAD", `git bundle create -q .git/SECRET.bundle --all; git rev-parse future > .git/FETCH_HEAD; mkdir .git/lost-found; echo SECRET > .git/lost-found/x`, "loose"},
+		{"shallow", `git clone -q --depth 1 "file://$PWD" ../clone; cd ../clone; git fetch -q --depth 1 origin future:future`, "loose"},
+		{"a branch of another name, and odd refs", `git checkout -q -b "we/ird.na-me"; git branch -qD main; git update-ref refs/heads/é future; git update-ref refs/pull/1/head future; git symbolic-ref refs/heads/sym refs/heads/future`, "loose"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			dir := strings.TrimSpace(sh(t, root, "mkdir repo; cd repo\n"+story+tt.more+"\npwd"))
+			if i := strings.LastIndexByte(dir, '\n'); i >= 0 {
+				dir = dir[i+1:]
+			}
+			before := sh(t, dir, status)
+			proof, err := scrub(t, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !proof.Holds() || proof.Method != tt.method || proof.Commits == 0 || proof.Head == "" {
+				t.Errorf("%+v, want method %q", proof, tt.method)
+			}
+			if after := sh(t, dir, status); before != after && tt.name != lies {
+				t.Errorf("git status changed (-before +after):\n%s", cmp.Diff(before, after))
+			}
+			if found := sh(t, dir, secrets); found != "" {
+				t.Errorf("the future is still there:\n%s", found)
+			}
+			// Asked beside the proof, in other words.
+			commits := sh(t, dir, `git cat-file --batch-all-objects --batch-check='%(objecttype) %(objectname)' | sed -n 's/^commit //p' | while read c; do git merge-base --is-ancestor $c HEAD || echo $c; done
+git fsck --full --strict 2>&1 | grep -v '^notice' || true; git remote -v; git reflog | grep -v 'checkout: moving from' || true; git stash list; git branch -a --format='%(refname)' | grep -v '(HEAD detached\|(no branch' | grep -vFx "$(git symbolic-ref -q HEAD)" || true; git worktree list | grep -v "$PWD" | grep -v /repo || true`)
+			if commits != "" {
+				t.Errorf("left behind:\n%s", commits)
+			}
+			if again, err := scrub(t, dir); err != nil || !again.Holds() || again.Method != "none" || again.ObjectsRemoved+again.RefsRemoved != 0 {
+				t.Errorf("a second time: %v, %+v", err, again)
+			}
+		})
+	}
+}
+
+// Scrub is for files that go with their sandbox.
+func TestScrubLeavesTheUsersFolderAlone(t *testing.T) {
+	dir := t.TempDir()
+	sh(t, dir, story)
+	const everything = "find .git | sort | xargs -d '\\n' ls -ld --time-style=full-iso; find .git -type f | sort | xargs sha256sum"
+	before := sh(t, dir, everything)
+	if _, err := worktree.Scrub(t.Context(), sandbox(t, local.Config{Dir: dir})); !errors.Is(err, worktree.ErrNotDisposable) {
+		t.Errorf("the error is %v", err)
+	}
+	if after := sh(t, dir, everything); after != before {
+		t.Errorf("the repository was changed:\n%s", cmp.Diff(before, after))
+	}
+}
+
+func TestScrubWhereThereIsLittle(t *testing.T) {
+	for name, tt := range map[string]struct {
+		seed string
+		err  error
+		want worktree.Proof
+	}{
+		"no repository":       {"true", worktree.ErrNoRepository, worktree.Proof{}},
+		"no commit, no file":  {"git init -q .", nil, worktree.Proof{Method: "none"}},
+		"no commit, a remote": {"git init -q . && git remote add origin https://example.org/x", nil, worktree.Proof{Method: "none"}},
+		"no commit, staged":   {"git init -q . && echo x > x && git add x && git hash-object -w --stdin </dev/null", nil, worktree.Proof{Method: "loose", Objects: 1, ObjectsRemoved: 1}},
+		"below the top":       {seed + "; mkdir here", nil, worktree.Proof{Method: "none", Objects: 9, Commits: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			sh(t, dir, tt.seed)
+			if _, err := os.Stat(filepath.Join(dir, "here")); err == nil {
+				dir = filepath.Join(dir, "here")
+			}
+			got, err := scrub(t, dir)
+			if !errors.Is(err, tt.err) || !got.Holds() {
+				t.Errorf("%v, %+v", err, got)
+			}
+			got.Head, got.Duration = "", 0
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestScrubThatCannotBeDone(t *testing.T) {
+	for name, tt := range map[string]struct{ seed, want string }{
+		"partial clone":     {story + "git config uploadpack.allowFilter true; git clone -q --filter=blob:none \"file://$PWD\" here; cd here", "partial clone"},
+		"an object is gone": {story + "rm -f .git/objects/$(git rev-parse HEAD~1: | sed 's|^..|&/|')", "exit code"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			sh(t, dir, tt.seed)
+			if _, err := os.Stat(filepath.Join(dir, "here")); err == nil {
+				dir = filepath.Join(dir, "here")
+			}
+			if _, err := scrub(t, dir); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, without %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// Another user's repository is scrubbed by root without a change of owner.
+func TestScrubKeepsOwnersAndModes(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	for _, how := range []string{"git repack -adq; git pack-refs --all", "true"} {
+		dir := t.TempDir()
+		sh(t, dir, story+"git remote add origin https://example.org/x;"+how+"; chown -R 1234:5678 .; chmod 0755 .")
+		const owners = `find .git -printf '%u %g\n' | sort -u; find .git ! -path '*/objects/*' ! -name index -printf '%P %m\n' | sort | grep -v 'refs/.*/\|logs\|packed-refs\|COMMIT_EDITMSG\|refs/[^ht]'`
+		before := sh(t, dir, owners)
+		proof, err := worktree.Scrub(t.Context(), disposable{container{sandbox(t, local.Config{Dir: dir})}})
+		if err != nil || !proof.Holds() {
+			t.Fatalf("%v, %+v", err, proof)
+		}
+		if after := sh(t, dir, owners); before != after {
+			t.Errorf("after %q (-before +after):\n%s", how, cmp.Diff(before, after))
+		}
+	}
+}
+
+// container is a sandbox that says it is one: any owner's repository is its own.
+type container struct{ env.Environment }
+
+func (c container) Info() env.Info {
+	info := c.Environment.Info()
+	info.Image = "image"
+	return info
+}

@@ -1,0 +1,102 @@
+# Set before: base, dir, common, top, and the functions settings, attributes
+# and junk, which print files.
+#
+# Makes a shadow of the repository's git directory, which has an index, an
+# object store, settings and attributes of its own and reads the objects of the
+# real one, and makes every git below work on it. Nothing of the real one is
+# asked but its objects, its index and its lists of ignored files, so that it
+# does not matter what the agent has made of its settings.
+set -e
+umask 077
+tmp=$(mktemp -d 2>/dev/null || mktemp -d -p /dev/shm)
+finish() {
+	status=$?
+	trap - EXIT
+	[ $status -eq 0 ] || dd if="$tmp/err" bs=2048 count=1 2>/dev/null
+	cd / && rm -rf "$tmp"
+	exit $status
+}
+trap finish EXIT
+exec 2>"$tmp/err"
+
+# small FILE BYTES says whether it is a plain file of fewer bytes.
+small() {
+	[ -n "$(find "$1" -prune -type f -size -"$2"c 2>/dev/null)" ]
+}
+
+shadow=$tmp/git
+mkdir -p "$shadow/objects/info" "$shadow/refs" "$shadow/info"
+echo "$base" >"$shadow/HEAD"
+printf '%s\n' "$common/objects" >"$shadow/objects/info/alternates"
+settings >"$shadow/config"
+for info in "$common/info" "$dir/info"; do
+	for file in exclude attributes sparse-checkout; do
+		! small "$info/$file" 1000000 || cp "$info/$file" "$shadow/info/$file"
+	done
+done
+{ echo; attributes; } >>"$shadow/info/attributes"
+junk >"$tmp/junk"
+{ echo; cat "$tmp/junk"; } >>"$shadow/info/exclude"
+# A file of our own, not /dev/null: whoever writes settings replaces the file,
+# and as root that would be the device.
+: >"$tmp/gitconfig"
+export GIT_DIR="$shadow" GIT_WORK_TREE="$top" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL="$tmp/gitconfig"
+cd "$top"
+git cat-file -e "$base" || { echo "the commit that the work began with is gone from the repository" >&2; exit 1; }
+
+# changes FROM TO prints the patch between two trees. A rename is a deletion
+# and a new file, since that is what every tool applies.
+changes() {
+	git diff-tree -r -p --binary --full-index --no-renames --no-color --no-ext-diff --no-textconv -U3 \
+		--src-prefix=a/ --dst-prefix=b/ --ignore-submodules=all "$1" "$2"
+}
+
+# names FILTER FROM TO prints the paths that differ between two trees.
+names() {
+	git diff-tree -r -z --name-only --no-renames --ignore-submodules=all --diff-filter="$1" "$2" "$3"
+}
+
+# applies PATCH says whether git apply takes a patch on a clean tree, and sets
+# applied to the tree it gives: first on an index, then on files, of which only
+# those are laid out that the patch is about. 1 is git's refusal, in
+# $tmp/words; 2 is that there was no finding out.
+applies() {
+	rm -rf "$tmp/clean" "$tmp/clean.index" "$tmp/words"
+	mkdir "$tmp/clean" && cd "$tmp/clean" || return 2
+	(
+		export GIT_WORK_TREE="$tmp/clean" GIT_INDEX_FILE="$tmp/clean.index"
+		git read-tree "$base" && cp "$tmp/clean.index" "$tmp/base.index" || exit 2
+		git apply --cached --whitespace=nowarn "$1" 2>"$tmp/words" || exit 1
+		git write-tree >"$tmp/applied" || exit 2
+		after=$(cat "$tmp/applied")
+		GIT_INDEX_FILE=$tmp/base.index
+		if grep -q '^copy from ' "$1"; then
+			git checkout-index -q -f -a || exit 2
+		else
+			names a "$base" "$after" | git checkout-index -q -f -z --stdin || exit 2
+		fi
+		git apply --check --whitespace=nowarn "$1" 2>"$tmp/words" &&
+			git apply --whitespace=nowarn "$1" 2>"$tmp/words" || exit 1
+		names D "$base" "$after" | git update-index -z --force-remove --stdin || exit 2
+		names d "$base" "$after" | git update-index -z --add --replace --stdin || exit 2
+		[ "$(git write-tree)" = "$after" ] || {
+			echo "applied to files it gives others than applied to the index" >"$tmp/words"
+			exit 1
+		}
+	)
+	status=$?
+	cd "$top" || return 2
+	[ $status -ne 0 ] || applied=$(cat "$tmp/applied")
+	return $status
+}
+
+# emit STATE TREE prints the answer: a line of the marker; a line with the
+# state, the tree and the lengths of three parts; the parts.
+emit() {
+	touch "$tmp/words" "$tmp/omitted" "$tmp/patch.out"
+	dd if="$tmp/words" bs=2048 count=1 2>/dev/null >"$tmp/words.cut"
+	dd if="$tmp/omitted" bs=16384 count=1 2>/dev/null >"$tmp/omitted.cut"
+	echo "$marker"
+	echo "$1" "$2" $(wc -c <"$tmp/words.cut") $(wc -c <"$tmp/omitted.cut") $(wc -c <"$tmp/patch.out") $(tr -cd '\000' <"$tmp/omitted" | wc -c)
+	cat "$tmp/words.cut" "$tmp/omitted.cut" "$tmp/patch.out"
+}
