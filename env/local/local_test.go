@@ -11,6 +11,7 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/envtest"
+	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
 )
 
@@ -46,6 +47,14 @@ func run(t *testing.T, box env.Environment, script string) string {
 }
 
 func TestConformance(t *testing.T) { envtest.Run(t, open) }
+
+func TestConformanceWithHelper(t *testing.T) {
+	program := childtest.Program(t)
+	envtest.Run(t, func(t *testing.T) env.Environment {
+		t.Helper()
+		return openWith(t, local.Config{Dir: t.TempDir(), Helper: program})
+	})
+}
 
 func TestSecret(t *testing.T) {
 	for name, want := range map[string]bool{

@@ -1,0 +1,83 @@
+// Package childtest gives tests a helper to start, and counts what is left of
+// what a test has started.
+package childtest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/env/helper/binaries"
+	"github.com/minibench/mini/env/helper/child"
+)
+
+// Program is a helper built from the present source.
+func Program(t testing.TB) *child.Program {
+	t.Helper()
+	return ProgramIn(t, dockertest.HelperDir(t))
+}
+
+// ProgramIn is the helper in a folder, as dockertest.HelperDir makes it.
+func ProgramIn(t testing.TB, dir string) *child.Program {
+	t.Helper()
+	binary, hash, err := binaries.FromDir(dir, runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := child.Load(binary, hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// Living lists the processes with a word in their command line, this one
+// excluded. Dead ones have no command line.
+func Living(t testing.TB, word string) map[int]string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[int]string{}
+	for _, file := range files {
+		line, err := os.ReadFile(file) //nolint:gosec // a place in /proc
+		if err != nil || !bytes.Contains(line, []byte(word)) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && pid != os.Getpid() {
+			found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+		}
+	}
+	return found
+}
+
+// Gone fails the test unless all processes with a word in their command line end
+// within a time.
+func Gone(t testing.TB, word string, within time.Duration) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		left := Living(t, word)
+		switch {
+		case len(left) == 0:
+			return
+		case time.Now().After(deadline):
+			t.Errorf("%d processes live on after %v: %.2000s", len(left), within, fmt.Sprint(left))
+			return
+		}
+		runtime.Gosched()
+	}
+}
