@@ -57,6 +57,12 @@ func Open(ctx context.Context, program *child.Program) (*Machine, error) {
 // Version is bwrap's, as "0.8.0".
 func (m *Machine) Version() string { return m.version }
 
+// Suits says why a folder of the host's cannot be a Config.Dir; nil where it can.
+func (m *Machine) Suits(dir string) error {
+	_, err := folder(dir, m.home)
+	return err
+}
+
 // home is the user's home as the sandbox needs to know it: empty where there is
 // none that could be hidden.
 func home() string {

@@ -141,12 +141,16 @@ func folder(dir, home string) (string, error) {
 	}
 	for _, secret := range slices.Concat([]string{home, "/home", "/root", "/tmp", "/var", "/run", "/boot"}, system) {
 		if within(secret, path) {
-			return "", fmt.Errorf("work folder %s holds %s, which commands must not change; start in a folder further down", path, secret)
+			what := "it is " + secret
+			if secret != path {
+				what = "it holds " + secret
+			}
+			return "", fmt.Errorf("commands must not work in %s: %s; start in a folder further down", path, what)
 		}
 	}
 	for _, kernel := range []string{"/proc", "/sys", "/dev"} {
 		if within(path, kernel) {
-			return "", fmt.Errorf("work folder %s is the kernel's", path)
+			return "", fmt.Errorf("commands must not work in %s: it is the kernel's", path)
 		}
 	}
 	return path, nil

@@ -64,10 +64,17 @@ func (s *sandboxes) host(ctx context.Context, cfg *configs.Resolved, isDemo bool
 }
 
 // here makes sandboxes of one folder of the user's.
-func (s *sandboxes) here(cfg *configs.Resolved) {
-	s.start = func(ctx context.Context, _ datasets.Instance) (env.Environment, error) {
-		return s.open(ctx, workFolder{dir: cmp.Or(cfg.Environment.Dir, ".")})
+func (s *sandboxes) here(cfg *configs.Resolved) error {
+	dir := cmp.Or(cfg.Environment.Dir, ".")
+	if s.suits != nil {
+		if err := s.suits(dir); err != nil {
+			return usagef("%w", err)
+		}
 	}
+	s.start = func(ctx context.Context, _ datasets.Instance) (env.Environment, error) {
+		return s.open(ctx, workFolder{dir: dir})
+	}
+	return nil
 }
 
 // hostOpen finds what the class needs on this machine.
@@ -93,8 +100,7 @@ func (s *sandboxes) hostOpen(ctx context.Context, cfg *configs.Resolved) (err er
 		}()
 	}
 	if s.class == "bubblewrap" {
-		s.open, err = bubblewrapBoxes(ctx, cfg, e, program)
-		return err
+		return s.bubblewrap(ctx, cfg, e, program)
 	}
 	s.open = localBoxes(e, program)
 	return nil
@@ -143,18 +149,17 @@ func localBoxes(e configs.Environment, program *child.Program) func(context.Cont
 	}
 }
 
-func bubblewrapBoxes(
-	ctx context.Context, cfg *configs.Resolved, e configs.Environment, program *child.Program,
-) (func(context.Context, workFolder) (env.Environment, error), error) {
+func (s *sandboxes) bubblewrap(ctx context.Context, cfg *configs.Resolved, e configs.Environment, program *child.Program) error {
 	base, err := bubblewrapConfig(cfg, e)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	machine, err := bubblewrap.Open(ctx, program)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return func(ctx context.Context, f workFolder) (env.Environment, error) {
+	s.suits = machine.Suits
+	s.open = func(ctx context.Context, f workFolder) (env.Environment, error) {
 		c := base
 		c.Dir, c.Disposable, c.Warnings = f.dir, f.own, f.warnings
 		if f.own && filepath.IsAbs(e.Dir) {
@@ -165,7 +170,8 @@ func bubblewrapBoxes(
 			return nil, err // not a typed nil
 		}
 		return box, nil
-	}, nil
+	}
+	return nil
 }
 
 // bubblewrapConfig is what all sandboxes of a run have in common. A limit that

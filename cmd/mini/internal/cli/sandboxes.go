@@ -29,6 +29,8 @@ type sandboxes struct {
 	close func() error
 	// open is for classes of this machine: a sandbox in a folder.
 	open func(ctx context.Context, f workFolder) (env.Environment, error)
+	// suits says why a folder of the user's cannot be one; nil where any can.
+	suits func(dir string) error
 
 	mu   sync.Mutex
 	live map[env.Environment]bool

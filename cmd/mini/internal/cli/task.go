@@ -96,10 +96,13 @@ func newTaskSandbox(ctx, kill context.Context, cfg *configs.Resolved, name strin
 		return nil, usagef("which image? add -c environment.image=NAME")
 	}
 	boxes, err := newSandboxes(ctx, kill, cfg, false, false, name, w, progress.Event)
-	if err == nil && onHost(boxes.class) {
-		boxes.here(cfg)
+	if err != nil || !onHost(boxes.class) {
+		return boxes, err
 	}
-	return boxes, err
+	if err := boxes.here(cfg); err != nil {
+		return nil, errors.Join(err, boxes.Close())
+	}
+	return boxes, nil
 }
 
 // work runs the one attempt.

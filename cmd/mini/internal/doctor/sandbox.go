@@ -27,6 +27,6 @@ func (e *examination) sandbox(ctx context.Context) []Check {
 	}
 	return []Check{
 		{"sandbox", OK, e.Environment + " works: a sandbox was brought up and closed", ""},
-		{"limits", Warn, bubblewrap.Unbounded, "fewer workers, or --environment-class docker for tasks that are not to be trusted"},
+		{"bounds", Warn, bubblewrap.Unbounded, "fewer workers, or --environment-class docker for tasks that are not to be trusted"},
 	}
 }
