@@ -11,7 +11,10 @@ import (
 	"github.com/minibench/mini/env/helper/child/childtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	owner()
+	goleak.VerifyTestMain(m)
+}
 
 // machine skips the test where there is no bwrap; where there is one, it must
 // work.
