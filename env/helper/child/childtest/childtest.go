@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,16 +21,25 @@ import (
 // Program is a helper built from the present source.
 func Program(t testing.TB) *child.Program {
 	t.Helper()
-	return ProgramIn(t, dockertest.HelperDir(t))
-}
-
-// ProgramIn is the helper in a folder, as dockertest.HelperDir makes it.
-func ProgramIn(t testing.TB, dir string) *child.Program {
-	t.Helper()
-	binary, hash, err := binaries.FromDir(dir, runtime.GOARCH)
+	binary, hash, err := binaries.FromDir(dockertest.HelperDir(t), runtime.GOARCH)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return load(t, binary, hash)
+}
+
+// Mislabelled is a helper under the hash of another.
+func Mislabelled(t testing.TB) *child.Program {
+	t.Helper()
+	binary, _, err := binaries.FromDir(dockertest.HelperDir(t), runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return load(t, binary, strings.Repeat("0", 64))
+}
+
+func load(t testing.TB, binary []byte, hash string) *child.Program {
+	t.Helper()
 	p, err := child.Load(binary, hash)
 	if err != nil {
 		t.Fatal(err)
