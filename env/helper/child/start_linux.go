@@ -35,7 +35,7 @@ func Start(ctx context.Context, c Config) (*Box, error) {
 	if err != nil {
 		return nil, &FailedError{Err: err}
 	}
-	client, err := helper.Dial(ctx, p.stream, helper.ClientConfig{Setup: c.Setup, Hash: c.Program.hash, Timeout: c.Timeout})
+	client, err := p.dial(ctx, helper.ClientConfig{Setup: c.Setup, Hash: c.Program.hash, Timeout: c.Timeout})
 	if err == nil {
 		return &Box{config: c, proc: p, client: client}, nil
 	}
@@ -44,6 +44,24 @@ func Start(ctx context.Context, c Config) (*Box, error) {
 		return nil, context.Cause(ctx)
 	}
 	return nil, &FailedError{Text: p.words(), Err: fmt.Errorf("%w (%s)", err, p.fate())}
+}
+
+// errEnded is the cause of a greeting that nobody is left to answer.
+var errEnded = errors.New("it has ended")
+
+// dial greets the helper. The end of the stream alone would not tell that the
+// child has died: what it started may hold the other end.
+func (p *child) dial(ctx context.Context, c helper.ClientConfig) (*helper.Client, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { // ends with the greeting
+		select {
+		case <-p.ended:
+			cancel(errEnded)
+		case <-ctx.Done():
+		}
+	}()
+	return helper.Dial(ctx, p.stream, c)
 }
 
 // child is a started helper, or what leads to one.

@@ -8,7 +8,6 @@ import (
 	mrand "math/rand/v2"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,13 +15,11 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/docker/dockertest"
-	"github.com/minibench/mini/env/helper/binaries"
 	"github.com/minibench/mini/env/helper/child"
 )
 
 // ownerVariable makes the test's binary an owner: the word for its processes,
-// and the folder of the helper.
+// and the helper's file.
 const ownerVariable = "MINI_TEST_OWNER"
 
 // stubborn are commands that try to outlive their owner. Each has $W in the name
@@ -43,18 +40,22 @@ var stubborn = []string{
 // started it does not return: it runs stubborn commands in environments until it
 // is killed.
 func Owner(open func(ctx context.Context, p *child.Program, dir string) (env.Environment, error)) {
-	word, dir, ok := strings.Cut(os.Getenv(ownerVariable), "|")
+	word, file, ok := strings.Cut(os.Getenv(ownerVariable), "|")
 	if !ok {
 		return
 	}
 	if err := os.Unsetenv(ownerVariable); err != nil {
 		panic(err)
 	}
-	binary, hash, err := binaries.FromDir(dir, runtime.GOARCH)
+	binary, err := os.ReadFile(file) //nolint:gosec // named by the test
 	if err != nil {
 		panic(err)
 	}
-	program, err := child.Load(binary, hash)
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	program, err := child.Load(binary, "") // of no other
 	if err != nil {
 		panic(err)
 	}
@@ -99,12 +100,12 @@ func Orphans(t *testing.T) {
 	if os.Getenv("MINI_TEST_LONG") == "1" {
 		rounds, patience = 50, 2*time.Second
 	}
-	dir := dockertest.HelperDir(t)
+	file := File(t)
 	var longest time.Duration
 	busy := 0
 	for n := range rounds {
 		word := "mini-orphan-" + rand.Text()
-		found, took := orphan(t, word, dir, n, patience)
+		found, took := orphan(t, word, file, n, patience)
 		longest = max(longest, took)
 		if found > 0 {
 			busy++
@@ -118,11 +119,11 @@ func Orphans(t *testing.T) {
 
 // orphan is one round. It returns how many processes there were at the kill, and
 // how long the last of them lived.
-func orphan(t *testing.T, word, dir string, n int, patience time.Duration) (found int, took time.Duration) {
+func orphan(t *testing.T, word, file string, n int, patience time.Duration) (found int, took time.Duration) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this very program
-	cmd.Env = append(os.Environ(), ownerVariable+"="+word+"|"+dir)
-	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), ownerVariable+"="+word+"|"+file)
+	cmd.Stderr, cmd.Dir = os.Stderr, t.TempDir()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
