@@ -48,7 +48,7 @@ func (s *sandboxes) host(ctx context.Context, cfg *configs.Resolved, isDemo bool
 		if isDemo {
 			err = demo.Unpack(ctx, in.ID, dir)
 		} else {
-			f.warnings = []string{"mini has no repository of " + in.ID + " outside of containers; commands start in an empty folder"}
+			f.warnings = []string{"the " + s.class + " environment has no repository of " + in.ID + "; its commands start in an empty folder"}
 		}
 		if err == nil {
 			var box env.Environment
