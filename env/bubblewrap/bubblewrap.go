@@ -89,7 +89,7 @@ func find(ctx context.Context) (bwrap, version string, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, bwrap, "--version").Output() //nolint:gosec // the program was just looked up
+	out, err := exec.CommandContext(ctx, bwrap, "--version").Output()
 	found := versionPattern.FindStringSubmatch(string(out))
 	switch {
 	case err != nil:
@@ -144,21 +144,13 @@ func (m *Machine) Start(ctx context.Context, c Config) (*Sandbox, error) {
 		Setup:   helper.Setup{Env: c.Env, Interpreter: c.Interpreter},
 		Timeout: c.Timeout, OutputLimit: c.OutputLimit,
 	})
-	if ctx.Err() != nil {
-		return nil, errors.Join(context.Cause(ctx), closeUnless(box, err))
-	}
-	if err != nil {
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, failure(name, err)
 	}
 	return &Sandbox{Box: box, config: c, info: c.info(box.Hello())}, nil
-}
-
-// closeUnless ends a sandbox that came up in vain.
-func closeUnless(box *child.Box, err error) error {
-	if err != nil {
-		return nil //nolint:nilerr // there is none
-	}
-	return box.Close(context.Background())
 }
 
 func orTmp(home string) string {

@@ -98,7 +98,7 @@ func TestThere(t *testing.T) {
 	} {
 		sh(t, box, script)
 	}
-	if info, err := os.Stat(dir + "/new"); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) { //nolint:gosec,errcheck,forcetypeassert // a small number; Linux only
+	if info, err := os.Stat(dir + "/new"); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) { //nolint:errcheck,forcetypeassert // Linux only
 		t.Errorf("what a command made: %v, %v", info, err)
 	}
 }
@@ -139,7 +139,7 @@ func TestConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer listener.Close() //nolint:errcheck // the test is over
+		defer listener.Close()
 		_, port, err := net.SplitHostPort(listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -261,7 +261,7 @@ func TestMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if script != "" {
-				if err := os.WriteFile(dir+"/bwrap", []byte(script), 0o700); err != nil { //nolint:gosec // a program
+				if err := os.WriteFile(dir+"/bwrap", []byte(script), 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -284,24 +284,24 @@ func TestAsAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user; these tests run as one already")
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "mini-user-")
+	dir, err := os.MkdirTemp("/var/tmp", "mini-user-") //nolint:usetesting // the parents of t.TempDir() are closed to others
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary folder harms nobody
+	defer os.RemoveAll(dir)
 	for name, from := range map[string]string{"tests": os.Args[0], "helper": childtest.File(t)} {
-		data, err := os.ReadFile(from) //nolint:gosec // made by this test run
+		data, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil { //nolint:gosec // for another user
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(dir+"/tmp", 0o700), os.Chown(dir+"/tmp", 65534, 65534)); err != nil { //nolint:gosec // for another user
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(dir+"/tmp", 0o700), os.Chown(dir+"/tmp", 65534, 65534)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), dir+"/tests", "-test.v", "-test.run", "Conformance/(Ends|Settings|Timeouts|Background|Closing)|Hidden|There|Config|Death|Close|KilledOwner") //nolint:gosec // this very program
+	cmd := exec.CommandContext(t.Context(), dir+"/tests", "-test.v", "-test.run", "Conformance/(Ends|Settings|Timeouts|Background|Closing)|Hidden|There|Config|Death|Close|KilledOwner")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	cmd.Dir = dir + "/tmp"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir + "/tmp", "HOME=" + dir + "/tmp/home", "MINI_REQUIRE_BWRAP=1", childtest.FileVariable + "=" + dir + "/helper"}

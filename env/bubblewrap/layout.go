@@ -82,12 +82,11 @@ func (l *layout) programs() {
 func (l *layout) hide(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what cannot be read here is covered too
 		if d == nil {
-			return nil
+			return nil //nolint:nilerr // the folder itself is not there
 		}
-		info, ierr := d.Info()
+		info, gone := d.Info()
 		switch {
-		case ierr != nil: // gone
-			return nil
+		case gone != nil:
 		case d.IsDir() && (err != nil || info.Mode().Perm()&0o005 != 0o005):
 			l.add("--perms", "0555", "--tmpfs", path, "--remount-ro", path)
 			return fs.SkipDir

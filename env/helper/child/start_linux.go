@@ -199,7 +199,9 @@ var _ io.ReadWriteCloser = (*stream)(nil)
 
 func (s *stream) Read(b []byte) (int, error)  { return s.r.Read(b) }
 func (s *stream) Write(b []byte) (int, error) { return s.w.Write(b) }
-func (s *stream) Close() error                { return errors.Join(s.w.Close(), s.r.Close()) }
+
+// Close ends both directions.
+func (s *stream) Close() error { return errors.Join(s.w.Close(), s.r.Close()) }
 
 // head keeps the first bytes written to it and takes the rest.
 type head struct {
