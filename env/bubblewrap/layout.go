@@ -82,7 +82,7 @@ func (l *layout) programs() {
 func (l *layout) hide(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what cannot be read here is covered too
 		if d == nil {
-			return nil //nolint:nilerr // the folder itself is not there
+			return nil
 		}
 		info, gone := d.Info()
 		switch {
@@ -93,7 +93,7 @@ func (l *layout) hide(dir string) {
 		case info.Mode().IsRegular() && info.Mode().Perm()&0o004 == 0:
 			l.add("--ro-bind", os.DevNull, path)
 		}
-		return nil
+		return nil //nolint:nilerr // what cannot be read was covered above
 	})
 }
 
