@@ -76,7 +76,7 @@ var (
 	peerEnvironments = []classAnswer{
 		{"singularity", "mini has no Singularity or Apptainer yet; use docker"},
 		{"apptainer", "mini has no Singularity or Apptainer yet; use docker"},
-		{"bubblewrap", "mini has no bubblewrap yet; use docker, or local without a sandbox"},
+		{"bubblewrap", "use bubblewrap"},
 		{"contree", "mini has no ConTree yet; use docker"},
 		{"swerex_modal", "mini has no Modal yet; use docker"},
 		{"swerexmodal", "mini has no Modal yet; use docker"},

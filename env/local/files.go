@@ -15,25 +15,13 @@ var _ env.Files = (*Local)(nil)
 // Put unpacks a tar stream below dir; see env.Files. It takes turns with
 // commands. The user's files are as reachable as for any command.
 func (l *Local) Put(ctx context.Context, dir string, tree io.Reader) error {
-	err := l.inTurn(ctx, func(ctx context.Context) error {
-		return files.Unpack(reader{ctx, tree}, l.path(dir), files.Limits{OuterLinks: true})
-	})
-	if err != nil {
-		return fmt.Errorf("put files into %q: %w", dir, err)
-	}
-	return nil
+	return l.runner.Put(ctx, l.path(dir), tree)
 }
 
 // Get writes what is at path as a tar stream; see env.Files. It takes turns with
 // commands.
 func (l *Local) Get(ctx context.Context, path string, tree io.Writer) error {
-	err := l.inTurn(ctx, func(ctx context.Context) error {
-		return files.Pack(writer{ctx, tree}, l.path(path))
-	})
-	if err != nil {
-		return fmt.Errorf("get files from %q: %w", path, err)
-	}
-	return nil
+	return l.runner.Get(ctx, l.path(path), tree)
 }
 
 func (l *Local) path(path string) string {
@@ -41,6 +29,26 @@ func (l *Local) path(path string) string {
 		return path
 	}
 	return filepath.Join(l.config.Dir, path)
+}
+
+// Put unpacks in this process.
+func (d *direct) Put(ctx context.Context, dir string, tree io.Reader) error {
+	err := d.inTurn(ctx, func(ctx context.Context) error {
+		return files.Unpack(reader{ctx, tree}, dir, files.Limits{OuterLinks: true})
+	})
+	if err != nil {
+		return fmt.Errorf("put files into %q: %w", dir, err)
+	}
+	return nil
+}
+
+// Get packs in this process.
+func (d *direct) Get(ctx context.Context, path string, tree io.Writer) error {
+	err := d.inTurn(ctx, func(ctx context.Context) error { return files.Pack(writer{ctx, tree}, path) })
+	if err != nil {
+		return fmt.Errorf("get files from %q: %w", path, err)
+	}
+	return nil
 }
 
 // reader and writer end a transfer with its context.

@@ -1,26 +1,24 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/env/helper/child"
 	"github.com/minibench/mini/env/process"
+	"github.com/minibench/mini/env/scratch"
 )
 
 // DefaultTimeout bounds commands for which neither they nor Config say
 // anything.
 const DefaultTimeout = time.Minute
-
-// closing bounds Close.
-const closing = 5 * time.Second
 
 // Config says how commands run on the host. The zero value runs them with bash
 // in the current directory.
@@ -31,6 +29,9 @@ type Config struct {
 	// Env is added to the host's variables, of which those that look like
 	// secrets are left out (see Secret), and wins over them.
 	Env map[string]string
+	// CleanEnv leaves out all of the host's variables but those that child.Plain
+	// names.
+	CleanEnv bool
 	// Timeout bounds a command that names none; zero means DefaultTimeout.
 	Timeout time.Duration
 	// Interpreter is the shell and its flags; empty means bash -c, or sh
@@ -39,6 +40,14 @@ type Config struct {
 	// OutputLimit is how many bytes are kept of the output of a command that
 	// names no limit; zero means env.DefaultOutputLimit.
 	OutputLimit int
+	// Helper runs the commands from a process of its own, which kills them when
+	// this program is gone, however it went. Without one they are this program's
+	// own, and whatever it cannot do any more does not happen.
+	Helper *child.Program
+	// Disposable says that Dir was made for this environment: Close removes it.
+	Disposable bool
+	// Warnings are what Info is to say of Dir, beside its own.
+	Warnings []string
 }
 
 // Validate reports the first mistake in c that would make New fail.
@@ -61,21 +70,24 @@ func (c Config) Validate() error {
 
 // Local is the host as a sandbox.
 type Local struct {
-	config  Config
-	environ []string
-	info    env.Info
-	runner  *process.Runner
-	turn    chan struct{} // holds a token while a command runs
-
-	mu     sync.Mutex
-	closed bool
-	cancel context.CancelCauseFunc // ends the running command; nil between commands
+	config Config
+	info   env.Info
+	runner commands
 }
 
 var _ env.Environment = (*Local)(nil)
 
+// commands runs them; it is either of direct, in this process, and child.Box,
+// by a helper.
+type commands interface {
+	Execute(ctx context.Context, c env.Command) (env.Result, error)
+	env.Files
+	Close(ctx context.Context) error
+}
+
 // New prepares the host. While any Local is open in a program, the program
-// must not start processes in sessions of their own (see process.NewShared).
+// must not start processes in sessions of their own (see process.NewShared and
+// process.Ward). A disposable folder stays where New fails.
 func New(ctx context.Context, c Config) (*Local, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -99,24 +111,44 @@ func New(ctx context.Context, c Config) (*Local, error) {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
 	}
-	runner, err := process.NewShared()
-	if err != nil {
+	l := &Local{config: c, info: process.System()}
+	l.info.Dir, l.info.Network = dir, true
+	l.info.Disposable, l.info.Warnings = c.Disposable, c.Warnings
+	if err := l.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		return nil, &env.Error{Status: env.StartFailed, Op: "open local environment", Err: err}
 	}
-	info := process.System()
-	info.Dir = dir
-	info.Network = true
-	l := &Local{
-		config:  c,
-		environ: process.Merge(withoutSecrets(os.Environ()), c.Env),
-		info:    info,
-		runner:  runner,
-		turn:    make(chan struct{}, 1),
-	}
-	if tag := runner.Tag(); tag != "" {
-		l.environ = append(l.environ, tag)
-	}
 	return l, nil
+}
+
+// start brings up what runs the commands.
+func (l *Local) start(ctx context.Context) error {
+	c := l.config
+	if c.Helper == nil {
+		d, err := newDirect(c)
+		l.runner = d
+		return err
+	}
+	box, err := child.Start(ctx, child.Config{
+		Name:    "the local environment in " + c.Dir,
+		Program: c.Helper,
+		Env:     c.environ(),
+		Setup:   helper.Setup{Dir: c.Dir, Interpreter: c.Interpreter},
+		Timeout: c.Timeout, OutputLimit: c.OutputLimit,
+	})
+	l.runner = box
+	return err
+}
+
+// environ is what every command starts with.
+func (c Config) environ() []string {
+	host := withoutSecrets(os.Environ())
+	if c.CleanEnv {
+		host = child.Plain(host)
+	}
+	return process.Merge(host, c.Env)
 }
 
 // Info describes the host.
@@ -124,90 +156,19 @@ func (l *Local) Info() env.Info { return l.info }
 
 // Execute runs one command on the host, after the one that runs now.
 func (l *Local) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	res := env.Result{ExitCode: -1, OOMKilled: -1}
-	err := l.inTurn(ctx, func(ctx context.Context) (err error) {
-		var out bytes.Buffer
-		res, err = l.runner.Run(ctx, l.command(c), &out)
-		res.Output = out.Bytes()
-		return err
-	})
-	return res, err
+	return l.runner.Execute(ctx, c)
 }
 
-// inTurn waits for what runs now and then does work, which Close can cancel.
-func (l *Local) inTurn(ctx context.Context, work func(context.Context) error) error {
-	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if !l.begin(cancel) {
-		return env.ErrClosed
-	}
-	defer l.begin(nil)
-	return work(ctx)
-}
-
-// begin notes how to end the command that is about to run, nil when none is.
-// It is false once the environment is closed.
-func (l *Local) begin(cancel context.CancelCauseFunc) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.cancel = cancel
-	return !l.closed
-}
-
-func (l *Local) command(c env.Command) process.Command {
-	shell := l.config.Interpreter
-	if len(c.Interpreter) > 0 {
-		shell = c.Interpreter
-	}
-	p := process.Command{
-		Shell:       shell,
-		Script:      c.Script,
-		Dir:         l.config.Dir,
-		Env:         process.Merge(l.environ, c.Env),
-		Timeout:     c.Timeout,
-		OutputLimit: c.OutputLimit,
-		Markers:     c.Markers,
-	}
-	if c.Dir != "" {
-		p.Dir = l.path(c.Dir)
-	}
-	if p.Timeout <= 0 {
-		p.Timeout = l.config.Timeout
-	}
-	if p.OutputLimit == 0 {
-		p.OutputLimit = l.config.OutputLimit
-	}
-	return p
-}
-
-// Close ends the running command, which returns env.ErrClosed, and kills what
-// earlier ones left running. It waits for both, some seconds at most, even when
-// ctx has ended: what is left running would have no owner.
+// Close ends the running command, which returns env.ErrClosed, kills what
+// earlier ones left running, and removes a disposable folder. It waits for all
+// of it, some seconds at most, even when ctx has ended: what is left running
+// would have no owner.
 func (l *Local) Close(ctx context.Context) error {
-	l.mu.Lock()
-	again := l.closed
-	l.closed = true
-	if l.cancel != nil {
-		l.cancel(env.ErrClosed)
+	err := l.runner.Close(ctx)
+	if l.config.Disposable {
+		err = errors.Join(err, scratch.Remove(l.config.Dir))
 	}
-	l.mu.Unlock()
-	if again {
-		return nil
-	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), closing)
-	defer stop()
-	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
-	case <-ctx.Done():
-	}
-	if err := l.runner.Close(ctx); err != nil {
+	if err != nil {
 		return fmt.Errorf("close local environment: %w", err)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,10 +13,17 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/envtest"
+	"github.com/minibench/mini/env/helper/child"
+	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/env/process"
+	"github.com/minibench/mini/env/scratch"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	owner()
+	goleak.VerifyTestMain(m)
+}
 
 func open(t *testing.T) env.Environment {
 	t.Helper()
@@ -45,13 +54,22 @@ func run(t *testing.T, box env.Environment, script string) string {
 	return string(r.Output)
 }
 
-func TestConformance(t *testing.T) {
-	const host = "commands run on the host, as the user"
-	envtest.Run(t, open,
-		envtest.Lacks(envtest.OwnProcesses, host),
-		envtest.Lacks(envtest.ProcessLimit, host),
-		envtest.Lacks(envtest.Shield, host),
-		envtest.Lacks(envtest.OtherUsers, host))
+// host is what commands on the host cannot be kept to.
+var host = func() (options []envtest.Option) {
+	for _, a := range []envtest.Ability{envtest.OwnProcesses, envtest.ProcessLimit, envtest.Shield, envtest.OtherUsers} {
+		options = append(options, envtest.Lacks(a, "commands run on the host, as the user"))
+	}
+	return options
+}()
+
+func TestConformance(t *testing.T) { envtest.Run(t, open, host...) }
+
+func TestConformanceWithHelper(t *testing.T) {
+	program := childtest.Program(t)
+	envtest.Run(t, func(t *testing.T) env.Environment {
+		t.Helper()
+		return openWith(t, local.Config{Dir: t.TempDir(), Helper: program})
+	}, append(host, envtest.Apart())...)
 }
 
 func TestSecret(t *testing.T) {
@@ -78,6 +96,62 @@ func TestVariables(t *testing.T) {
 	}
 	if got := run(t, box, `tr '\0' '\n' </proc/self/environ | grep -c hidden; true`); got != "0\n" {
 		t.Errorf("the secret is in the environment %s times", got)
+	}
+}
+
+// TestCleanEnv: of the host's variables only the harmless are left, and what was
+// asked for by name.
+func TestCleanEnv(t *testing.T) {
+	t.Setenv("MINI_TEST_PLAIN", "of the host")
+	t.Setenv("LC_TEST", "kept")
+	for name, program := range map[string]*child.Program{"direct": nil, "helper": childtest.Program(t)} {
+		t.Run(name, func(t *testing.T) {
+			box := openWith(t, local.Config{CleanEnv: true, Env: map[string]string{"MINI_TEST_GIVEN": "given"}, Helper: program})
+			got := run(t, box, `env | cut -d= -f1 | sort | tr '\n' ' '; echo "$PATH"`)
+			names, path, _ := strings.Cut(strings.TrimSuffix(got, "\n"), "/")
+			if "/"+path != os.Getenv("PATH") {
+				t.Errorf("PATH is %q", "/"+path)
+			}
+			for _, name := range strings.Fields(names) {
+				allowed := strings.HasPrefix(name, "LC_") || slices.Contains([]string{
+					"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "TMPDIR", // of the host
+					"MINI_TEST_GIVEN", process.TagVariable, "PWD", "SHLVL", "_", // mini's and the shell's
+				}, name)
+				if !allowed {
+					t.Errorf("%s is set", name)
+				}
+			}
+			for _, want := range []string{"MINI_TEST_GIVEN", "LC_TEST"} {
+				if !slices.Contains(strings.Fields(names), want) {
+					t.Errorf("%s is missing", want)
+				}
+			}
+		})
+	}
+}
+
+// TestDisposable: a folder that was made for the environment goes with it, and
+// one of the user's stays.
+func TestDisposable(t *testing.T) {
+	for _, disposable := range []bool{true, false} {
+		dir, err := scratch.New("local-test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		box := openWith(t, local.Config{Dir: dir, Disposable: disposable, Warnings: []string{"empty"}})
+		if i := box.Info(); i.Disposable != disposable || !slices.Equal(i.Warnings, []string{"empty"}) {
+			t.Errorf("info is %+v", i)
+		}
+		run(t, box, "mkdir -p a/b && touch a/b/c && chmod 0 a/b/c a/b a")
+		if err := box.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Lstat(dir); (err == nil) == disposable {
+			t.Errorf("disposable %v, and afterwards: %v", disposable, err)
+		}
+		if err := scratch.Remove(dir); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/child"
+	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
 )
 
@@ -268,17 +270,41 @@ func TestFloodStaysSmall(t *testing.T) {
 	}
 }
 
+// BenchmarkTrue is what a step costs, in this process and by a helper.
 func BenchmarkTrue(b *testing.B) {
-	box, err := local.New(b.Context(), local.Config{})
-	if err != nil {
-		b.Fatal(err)
+	program := childtest.Program(b)
+	for name, helper := range map[string]*child.Program{"direct": nil, "helper": program} {
+		b.Run(name, func(b *testing.B) {
+			box, err := local.New(b.Context(), local.Config{Helper: helper})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if _, err := box.Execute(b.Context(), env.Command{Script: "true"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := box.Close(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
-	for b.Loop() {
-		if _, err := box.Execute(b.Context(), env.Command{Script: "true"}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if err := box.Close(b.Context()); err != nil {
-		b.Fatal(err)
+}
+
+// BenchmarkStart is what it takes to open and close an environment.
+func BenchmarkStart(b *testing.B) {
+	program := childtest.Program(b)
+	for name, helper := range map[string]*child.Program{"direct": nil, "helper": program} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				box, err := local.New(b.Context(), local.Config{Helper: helper})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := box.Close(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

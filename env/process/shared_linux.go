@@ -57,11 +57,13 @@ var house = &shelter{
 	shells:   map[int]bool{},
 	sessions: map[int]*shared{},
 	known:    map[ident]*shared{},
+	wards:    map[*Ward]int{},
 }
 
 type shelter struct {
 	mu       sync.Mutex
 	families map[*shared]bool
+	wards    map[*Ward]int     // their pids; 0 of one that has ended and is being cleaned up after
 	shells   map[int]bool      // children with a goroutine that awaits them
 	sessions map[int]*shared   // by the pid of the shell that began it
 	known    map[ident]*shared // whose a process was found to be
@@ -70,13 +72,25 @@ type shelter struct {
 func (h *shelter) admit(s *shared) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.families) == 0 {
-		if err := setSubreaper(true); err != nil {
-			return err
-		}
+	if err := h.wake(); err != nil {
+		return err
 	}
 	h.families[s] = true
 	return nil
+}
+
+// wake comes before the first family or ward, rest after the last.
+func (h *shelter) wake() error {
+	if len(h.families)+len(h.wards) > 0 {
+		return nil
+	}
+	return setSubreaper(true)
+}
+
+func (h *shelter) rest() {
+	if len(h.families)+len(h.wards) == 0 {
+		setSubreaper(false) //nolint:errcheck // cannot fail once it has succeeded
+	}
 }
 
 func (h *shelter) dismiss(s *shared) {
@@ -93,9 +107,7 @@ func (h *shelter) dismiss(s *shared) {
 			delete(h.known, id)
 		}
 	}
-	if len(h.families) == 0 {
-		setSubreaper(false) //nolint:errcheck // cannot fail once it has succeeded
-	}
+	h.rest()
 }
 
 // shared is the family of one of several runners.
@@ -177,29 +189,34 @@ func (s *shared) close() {
 // the dead, and returns those of s.
 func (s *shared) members(t table) []proc {
 	self := os.Getpid()
-	var orphans []proc
 	house.mu.Lock()
 	defer house.mu.Unlock()
-	var found []proc
+	var found, all []proc
 	for _, p := range t.below(self) { // oldest first: parents before their children, nearly always
-		if p.session == t[self].session {
+		if p.session == t[self].session || house.below(t, p, self) {
 			continue
 		}
+		all = append(all, p)
 		if house.owner(t, p, self) == s {
 			found = append(found, p)
 		}
-		if p.parent == self && !p.alive() && !house.shells[p.pid] {
-			orphans = append(orphans, p)
-		}
 	}
-	for _, p := range orphans {
+	house.bury(all, self)
+	house.forget(t)
+	return found
+}
+
+// bury collects those of procs that are dead and that nobody else awaits.
+func (h *shelter) bury(procs []proc, self int) {
+	for _, p := range procs {
+		if p.parent != self || p.alive() || h.shells[p.pid] {
+			continue
+		}
 		// Look again: the table is some milliseconds old.
 		if now, ok := readProc(p.pid, make([]byte, 1024)); ok && now.ident == p.ident && !now.alive() {
 			collect(p.pid, syscall.WNOHANG)
 		}
 	}
-	house.forget(t)
-	return found
 }
 
 // barren looks at this process's children only: what a command leaves behind is
@@ -240,7 +257,7 @@ func (h *shelter) strangers() bool {
 			if err != nil {
 				return true
 			}
-			if h.shells[pid] {
+			if h.shells[pid] || h.isWard(pid) {
 				continue
 			}
 			if p, ok := readProc(pid, buf); ok && p.session != self.session {

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -29,6 +30,15 @@ func TestDockerScripts(t *testing.T) {
 		"IMAGE":  dockertest.Image(t),
 		"HELPER": dockertest.HelperDir(t),
 	})
+}
+
+// TestBubblewrapScripts are those that need bubblewrap; scripts/setup.sh installs
+// it.
+func TestBubblewrapScripts(t *testing.T) {
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Skip("bwrap is missing; scripts/setup.sh test installs it")
+	}
+	scripts(t, "testdata/bubblewrap", map[string]string{"HELPER": dockertest.HelperDir(t)})
 }
 
 func scripts(t *testing.T, dir string, vars map[string]string) {

@@ -37,7 +37,7 @@ var peerVariables = map[string]peerVariable{
 	"MSWEA_INSPECTOR_STYLE_PATH":           {},
 	"MSWEA_DEFAULT_RUN":                    {note: "mini has no other entry points"},
 	"MSWEA_SINGULARITY_EXECUTABLE":         {note: "mini has no Singularity or Apptainer yet"},
-	"MSWEA_BUBBLEWRAP_EXECUTABLE":          {note: "mini has no bubblewrap yet"},
+	"MSWEA_BUBBLEWRAP_EXECUTABLE":          {note: "mini takes bwrap from the PATH"},
 	"MSWEA_DOCKER_EXECUTABLE":              {note: "mini talks to the engine itself; set DOCKER_HOST, also for podman"},
 	"LITELLM_MODEL_REGISTRY_PATH":          {note: "set the prices as model.price, to have costs counted"},
 	"MSWEA_GLOBAL_COST_LIMIT": {

@@ -62,6 +62,11 @@ func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
 		}
 	}
 	container, err := containerConfig(cfg, "")
+	var sandbox func(context.Context) error
+	if cfg.Environment.Class == "bubblewrap" {
+		_, err = bubblewrapConfig(cfg, cfg.Environment)
+		sandbox = func(ctx context.Context) error { return tryHost(ctx, cfg) }
+	}
 	if err != nil {
 		settings = err
 	}
@@ -77,7 +82,7 @@ func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
 		Scripted: cfg.Model.Class == "scripted", Model: cfg.Model.Name,
 		BaseURL: cmp.Or(cfg.Model.BaseURL, openai.DefaultBaseURL), OwnServer: cfg.Model.BaseURL != "",
 		KeyEnv: cfg.Model.APIKeyEnv, Key: os.Getenv(cfg.Model.APIKeyEnv),
-		Settings: settings, Dir: here, Unfit: unfit, Cache: cache, Hub: pingHub, Hint: hintOf, Terminal: terminalOf(s),
+		Sandbox: sandbox, Settings: settings, Dir: here, Unfit: unfit, Cache: cache, Hub: pingHub, Hint: hintOf, Terminal: terminalOf(s),
 	}
 	if len(o.subsets) > 0 {
 		c.Plan = func(ctx context.Context) (doctor.Plan, error) { return o.plan(ctx, cfg) }
@@ -159,7 +164,7 @@ func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor
 		return doctor.Plan{}, errors.New("no instance is left after --instance, --filter and --slice")
 	}
 	p := doctor.Plan{Instances: len(set.Instances)}
-	if cfg.Environment.Class == "local" {
+	if onHost(cfg.Environment.Class) {
 		return p, nil
 	}
 	images := map[string]bool{}

@@ -135,7 +135,7 @@ func commandRows(cmd *cobra.Command) []row {
 			margin := g.name
 			for _, name := range g.members {
 				n := len(rows)
-				if add(margin, child(cmd, name)); len(rows) > n {
+				if add(margin, subcommand(cmd, name)); len(rows) > n {
 					margin = ""
 				}
 			}
@@ -147,7 +147,7 @@ func commandRows(cmd *cobra.Command) []row {
 	return rows
 }
 
-func child(cmd *cobra.Command, name string) *cobra.Command {
+func subcommand(cmd *cobra.Command, name string) *cobra.Command {
 	i := slices.IndexFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
 	if i < 0 {
 		return nil

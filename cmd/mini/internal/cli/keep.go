@@ -11,6 +11,7 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/scratch"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
@@ -49,10 +50,19 @@ func (c *container) Keep(ctx context.Context, attempt int) (string, error) {
 	return fmt.Sprintf("kept as the image %s; enter it with: %s", image, enter), nil
 }
 
-// Keep implements runner.Keeper: the folder stays.
-func (t *temporary) Keep(context.Context, int) (string, error) {
-	t.kept = true
-	return "kept in " + t.dir + "; remove it when it has been looked at", nil
+// folder is a sandbox in a temporary folder of this machine.
+type folder struct {
+	env.Environment
+	dir string
+}
+
+// Keep implements runner.Keeper: the folder stays, under another name.
+func (f *folder) Keep(context.Context, int) (string, error) {
+	dir, err := scratch.Keep(f.dir)
+	if err != nil {
+		return "", err
+	}
+	return "kept in " + dir + "; remove it when it has been looked at", nil
 }
 
 // Keep implements runner.Keeper for those sandboxes that do.

@@ -17,11 +17,9 @@ import (
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/helper/binaries"
-	"github.com/minibench/mini/env/local"
 	"github.com/minibench/mini/runner"
 )
 
@@ -31,6 +29,10 @@ type sandboxes struct {
 	class string
 	start func(ctx context.Context, in datasets.Instance) (env.Environment, error)
 	close func() error
+	// open is for classes of this machine: a sandbox in a folder.
+	open func(ctx context.Context, f workFolder) (env.Environment, error)
+	// suits says why a folder of the user's cannot be one; nil where any can.
+	suits func(dir string) error
 
 	mu   sync.Mutex
 	live map[env.Environment]bool
@@ -91,15 +93,15 @@ func newSandboxes(
 ) (*sandboxes, error) {
 	s := &sandboxes{class: cfg.Environment.Class, live: map[env.Environment]bool{}}
 	var err error
-	switch s.class {
-	case "local":
-		err = s.local(cfg, isDemo)
+	switch {
+	case onHost(s.class):
+		err = s.host(ctx, cfg, isDemo)
 	default:
 		err = s.docker(ctx, cfg, run, w, emit)
 		if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.DaemonUnavailable && fallBack {
 			_, _ = fmt.Fprintln(w, "mini: no container engine answers, so the demo runs in the local environment: the repositories are unpacked in a temporary folder and the commands run on this machine") // only for people
 			s.class = "local"
-			err = s.local(cfg, isDemo)
+			err = s.host(ctx, cfg, isDemo)
 		}
 	}
 	if err != nil {
@@ -233,68 +235,6 @@ func withForwarded(e configs.Environment) map[string]string {
 		}
 	}
 	return vars
-}
-
-// local runs commands on this machine, each attempt in a temporary folder of
-// its own, with the instance's repository where mini has it.
-func (s *sandboxes) local(cfg *configs.Resolved, isDemo bool) error {
-	e := cfg.Environment
-	if o, ok := cfg.Origin("environment.env.BASH_ENV"); ok && o.Shipped() {
-		// The default is about the official images; here it would name a file
-		// of this machine's own.
-		e.Env = maps.Clone(e.Env)
-		delete(e.Env, "BASH_ENV")
-	}
-	s.close = func() error { return nil }
-	s.start = func(ctx context.Context, in datasets.Instance) (env.Environment, error) {
-		tmp, err := os.MkdirTemp("", "mini-"+in.ID+"-")
-		if err != nil {
-			return nil, &env.Error{Status: env.StartFailed, Op: "make a folder for " + in.ID, Err: err}
-		}
-		var warnings []string
-		if isDemo {
-			err = demo.Unpack(ctx, in.ID, tmp)
-		} else {
-			warnings = []string{"the local environment has no repository of " + in.ID + "; its commands start in an empty folder"}
-		}
-		if err == nil {
-			var box *local.Local
-			box, err = local.New(ctx, local.Config{
-				Dir: tmp, Env: withForwarded(e), Timeout: duration(e.Timeout), Interpreter: e.Interpreter,
-			})
-			if err == nil {
-				return &temporary{Environment: box, dir: tmp, warnings: warnings}, nil
-			}
-		}
-		return nil, &env.Error{
-			Status: env.StartFailed, Op: "start local environment for " + in.ID, Err: errors.Join(err, os.RemoveAll(tmp)),
-		}
-	}
-	return nil
-}
-
-// temporary is an environment whose folder goes with it.
-type temporary struct {
-	env.Environment
-	dir      string
-	warnings []string
-	kept     bool
-}
-
-// Info implements env.Environment.
-func (t *temporary) Info() env.Info {
-	info := t.Environment.Info()
-	info.Warnings = append(slices.Clone(info.Warnings), t.warnings...)
-	return info
-}
-
-// Close implements env.Environment.
-func (t *temporary) Close(ctx context.Context) error {
-	err := t.Environment.Close(ctx)
-	if t.kept {
-		return err
-	}
-	return errors.Join(err, os.RemoveAll(t.dir))
 }
 
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }

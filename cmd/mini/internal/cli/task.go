@@ -16,8 +16,6 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/local"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
@@ -98,22 +96,11 @@ func newTaskSandbox(ctx, kill context.Context, cfg *configs.Resolved, w io.Write
 		return nil, usagef("which image? add -c environment.image=NAME")
 	}
 	boxes, err := newSandboxes(ctx, kill, cfg, false, false, "", w, progress.Event)
-	if err != nil || cfg.Environment.Class != "local" {
+	if err != nil || !onHost(boxes.class) {
 		return boxes, err
 	}
-	boxes.start = func(ctx context.Context, _ datasets.Instance) (env.Environment, error) {
-		dir := cfg.Environment.Dir
-		if dir == "" {
-			dir = "."
-		}
-		box, err := local.New(ctx, local.Config{
-			Dir: dir, Env: withForwarded(cfg.Environment),
-			Timeout: duration(cfg.Environment.Timeout), Interpreter: cfg.Environment.Interpreter,
-		})
-		if err != nil {
-			return nil, err // not a typed nil
-		}
-		return box, nil
+	if err := boxes.here(cfg); err != nil {
+		return nil, errors.Join(err, boxes.Close())
 	}
 	return boxes, nil
 }

@@ -37,9 +37,12 @@ type Check struct {
 
 // Config says what the machine is to be ready for.
 type Config struct {
-	// Environment is the class of the sandboxes, "docker" or "local". Only
-	// what it needs can fail; everything else warns.
+	// Environment is the class of the sandboxes, "docker", "local" or
+	// "bubblewrap". Only what it needs can fail; everything else warns.
 	Environment string
+	// Sandbox tries what sandboxes without a container engine are made with; nil
+	// where the class needs nothing of the kind.
+	Sandbox     func(ctx context.Context) error
 	HelperDir   string // instead of the embedded helpers
 	Platform    string // of the images, as "linux/amd64"; empty is theirs
 	MemoryBytes int64  // a sandbox may use
@@ -106,6 +109,7 @@ func Examine(ctx context.Context, cfg Config) []Check {
 		{"settings", Fail, e.settings},
 		{"docker", e.needed(), e.docker},
 		{"helper", e.needed(), e.helper},
+		{"sandbox", Fail, e.sandbox},
 		{"images", Warn, e.plan},
 		{"disk", Warn, e.disks},
 		{"key", Warn, e.key},
@@ -172,10 +176,15 @@ type examination struct {
 
 // needed is how bad it is that there is no container engine.
 func (e *examination) needed() Mark {
-	if e.Environment == "local" {
+	if e.onHost() {
 		return Warn
 	}
 	return Fail
+}
+
+// onHost says that sandboxes are folders of this machine, and need no engine.
+func (e *examination) onHost() bool {
+	return e.Environment == "local" || e.Environment == "bubblewrap"
 }
 
 // Failed are the names of the checks that failed.

@@ -87,8 +87,8 @@ func (e *examination) noEngine(err error) Check {
 	case !strings.Contains(text, "annot connect") && !strings.Contains(text, "no such file"):
 		c.Finding += ": " + text
 	}
-	if e.Environment == "local" {
-		c.Finding += "; the local environment needs none"
+	if e.onHost() {
+		c.Finding += "; the " + e.Environment + " environment needs none"
 	}
 	return c
 }
@@ -184,11 +184,13 @@ func (e *examination) helper(ctx context.Context) []Check {
 		return nil
 	}
 	arch := runtime.GOARCH
-	if d, err := e.describe(ctx); err == nil && d.Arch != "" {
-		arch = d.Arch
-	}
-	if _, rest, ok := strings.Cut(e.Platform, "/"); ok {
-		arch, _, _ = strings.Cut(rest, "/")
+	if !e.onHost() {
+		if d, err := e.describe(ctx); err == nil && d.Arch != "" {
+			arch = d.Arch
+		}
+		if _, rest, ok := strings.Cut(e.Platform, "/"); ok {
+			arch, _, _ = strings.Cut(rest, "/")
+		}
 	}
 	_, hash, err := binaries.For(arch)
 	if e.HelperDir != "" {

@@ -114,8 +114,8 @@ func (e *examination) plan(ctx context.Context) []Check {
 			advice = e.Hint(perr)
 		}
 		return append(disk, Check{"images", Fail, perr.Error(), advice})
-	case e.Environment == "local":
-		return []Check{{"images", OK, report.Count(p.Instances, "instance") + "; the local environment needs no images", ""}}
+	case e.onHost():
+		return []Check{{"images", OK, report.Count(p.Instances, "instance") + "; the " + e.Environment + " environment needs no images", ""}}
 	case p.Problem != "" || err != nil:
 		return append(disk, Check{"images", Warn, fmt.Sprintf("%s, %s; which are here only the engine knows", report.Count(p.Instances, "instance"), report.Count(p.Images, "image")), "see docker above"})
 	}
@@ -167,11 +167,11 @@ func (e *examination) programs(context.Context) []Check {
 	}
 	switch {
 	case len(missing) == 0:
-		return []Check{{"programs", OK, "bash and git are here, for the local environment", ""}}
-	case e.Environment == "local":
+		return []Check{{"programs", OK, "bash and git are here, for sandboxes without an engine", ""}}
+	case e.onHost():
 		return []Check{{"programs", Warn, "missing: " + strings.Join(missing, ", "), "install what is missing: commands run in bash, and patches are made by git"}}
 	}
-	return []Check{{"programs", OK, "missing: " + strings.Join(missing, ", ") + ", which only the local environment needs", ""}}
+	return []Check{{"programs", OK, "missing: " + strings.Join(missing, ", ") + ", which only sandboxes without an engine need", ""}}
 }
 
 // Open files of a mini: its own, and those of each worker (two connections to

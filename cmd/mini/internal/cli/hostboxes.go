@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/demo"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/bubblewrap"
+	"github.com/minibench/mini/env/helper/binaries"
+	"github.com/minibench/mini/env/helper/child"
+	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/env/scratch"
+)
+
+// onHost says that the sandboxes of a class are folders of this machine, and
+// need neither a container engine nor images.
+func onHost(class string) bool { return class == "local" || class == "bubblewrap" }
+
+// workFolder is where the commands of an attempt work on this machine.
+type workFolder struct {
+	dir      string
+	own      bool // it was made for the attempt, and goes with it
+	warnings []string
+}
+
+// host makes sandboxes on this machine: each attempt in a temporary folder of
+// its own, with the instance's repository where mini has it.
+func (s *sandboxes) host(ctx context.Context, cfg *configs.Resolved, isDemo bool) error {
+	if err := s.hostOpen(ctx, cfg); err != nil {
+		return err
+	}
+	scratch.Sweep()
+	s.start = func(ctx context.Context, in datasets.Instance) (env.Environment, error) {
+		dir, err := scratch.New(in.ID)
+		if err != nil {
+			return nil, &env.Error{Status: env.StartFailed, Op: "start a sandbox for " + in.ID, Err: err}
+		}
+		f := workFolder{dir: dir, own: true}
+		if isDemo {
+			err = demo.Unpack(ctx, in.ID, dir)
+		} else {
+			f.warnings = []string{"the " + s.class + " environment has no repository of " + in.ID + "; its commands start in an empty folder"}
+		}
+		if err == nil {
+			var box env.Environment
+			if box, err = s.open(ctx, f); err == nil {
+				return &folder{box, dir}, nil
+			}
+		}
+		return nil, &env.Error{
+			Status: env.StartFailed, Op: "start a sandbox for " + in.ID, Err: errors.Join(err, scratch.Remove(dir)),
+		}
+	}
+	return nil
+}
+
+// here makes sandboxes of one folder of the user's.
+func (s *sandboxes) here(cfg *configs.Resolved) error {
+	dir := cmp.Or(cfg.Environment.Dir, ".")
+	if s.suits != nil {
+		if err := s.suits(dir); err != nil {
+			return usagef("%w", err)
+		}
+	}
+	s.start = func(ctx context.Context, _ datasets.Instance) (env.Environment, error) {
+		return s.open(ctx, workFolder{dir: dir})
+	}
+	return nil
+}
+
+// hostOpen finds what the class needs on this machine.
+func (s *sandboxes) hostOpen(ctx context.Context, cfg *configs.Resolved) (err error) {
+	e := cfg.Environment
+	if o, ok := cfg.Origin("environment.env.BASH_ENV"); ok && o.Shipped() {
+		// The default is about the official images; here it would name a file
+		// of this machine's own.
+		e.Env = maps.Clone(e.Env)
+		delete(e.Env, "BASH_ENV")
+	}
+	program, err := loadHelper(e)
+	if err != nil && (s.class == "bubblewrap" || !unguarded(err)) {
+		return err
+	}
+	s.close = func() error { return nil }
+	if program != nil {
+		s.close = program.Close
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, program.Close())
+			}
+		}()
+	}
+	if s.class == "bubblewrap" {
+		return s.bubblewrap(ctx, cfg, e, program)
+	}
+	s.open = localBoxes(e, program)
+	return nil
+}
+
+// tryHost brings up and closes what sandboxes on this machine are made with.
+func tryHost(ctx context.Context, cfg *configs.Resolved) error {
+	s := &sandboxes{class: cfg.Environment.Class}
+	if err := s.hostOpen(ctx, cfg); err != nil {
+		return err
+	}
+	return s.close()
+}
+
+// loadHelper is the helper for this machine.
+func loadHelper(e configs.Environment) (*child.Program, error) {
+	binary, hash, err := binaries.For(runtime.GOARCH)
+	if e.HelperDir != "" {
+		binary, hash, err = binaries.FromDir(e.HelperDir, runtime.GOARCH)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return child.Load(binary, hash)
+}
+
+// unguarded says of an error of loadHelper that the local environment does
+// without: this system has no helper, or this mini was built without one.
+func unguarded(err error) bool {
+	return runtime.GOOS != "linux" || errors.Is(err, binaries.ErrNotBuilt)
+}
+
+func localBoxes(e configs.Environment, program *child.Program) func(context.Context, workFolder) (env.Environment, error) {
+	return func(ctx context.Context, f workFolder) (env.Environment, error) {
+		if program == nil {
+			f.warnings = append(f.warnings, "there is no helper here to watch over commands: they run on when mini is killed with kill -9")
+		}
+		box, err := local.New(ctx, local.Config{
+			Dir: f.dir, Disposable: f.own, Warnings: f.warnings, Helper: program,
+			Env: withForwarded(e), CleanEnv: e.CleanEnv, Timeout: duration(e.Timeout), Interpreter: e.Interpreter,
+		})
+		if err != nil {
+			return nil, err // not a typed nil
+		}
+		return box, nil
+	}
+}
+
+func (s *sandboxes) bubblewrap(ctx context.Context, cfg *configs.Resolved, e configs.Environment, program *child.Program) error {
+	base, err := bubblewrapConfig(cfg, e)
+	if err != nil {
+		return err
+	}
+	machine, err := bubblewrap.Open(ctx, program)
+	if err != nil {
+		return err
+	}
+	s.suits = machine.Suits
+	s.open = func(ctx context.Context, f workFolder) (env.Environment, error) {
+		c := base
+		c.Dir, c.Disposable, c.Warnings = f.dir, f.own, f.warnings
+		if f.own && filepath.IsAbs(e.Dir) {
+			c.Inside = filepath.Clean(e.Dir) // where a container would have it
+		}
+		box, err := machine.Start(ctx, c)
+		if err != nil {
+			return nil, err // not a typed nil
+		}
+		return box, nil
+	}
+	return nil
+}
+
+// bubblewrapConfig is what all sandboxes of a run have in common. A limit that
+// somebody asked for, and that cannot be kept, is an error: it is there to
+// protect the machine.
+func bubblewrapConfig(cfg *configs.Resolved, e configs.Environment) (bubblewrap.Config, error) {
+	for _, key := range []struct {
+		name string
+		set  bool
+	}{
+		{"memory", e.Memory != ""},
+		{"cpus", e.CPUs != 0},
+		{"pids_limit", e.PidsLimit != 0},
+		{"ulimits", len(e.Ulimits) > 0},
+		{"user", e.User != ""},
+		{"cap_add", len(e.CapAdd) > 0},
+		{"new_privileges", e.NewPrivileges},
+		{"runtime", e.Runtime != ""},
+		{"image", e.Image != ""},
+		{"platform", e.Platform != ""},
+	} {
+		if o, ok := cfg.Origin("environment." + key.name); ok && !o.Shipped() && key.set {
+			return bubblewrap.Config{}, usagef(
+				"environment.%s is set (%s), and bubblewrap cannot do that: it shares this machine's programs and user, and bounds no resources; leave it out, or use docker",
+				key.name, o)
+		}
+	}
+	shm, err := configs.Size(e.ShmSize)
+	if err != nil {
+		return bubblewrap.Config{}, err
+	}
+	c := bubblewrap.Config{
+		Env: withForwarded(e), Timeout: duration(e.Timeout), Interpreter: e.Interpreter,
+		Network: e.Network, ShmBytes: shm,
+	}
+	for dir, text := range e.Tmpfs {
+		size, err := configs.Size(text)
+		if err != nil {
+			return c, usagef(`environment.tmpfs.%s: %q is not a size; write "512m"`, dir, text)
+		}
+		if c.Tmpfs == nil {
+			c.Tmpfs = map[string]int64{}
+		}
+		c.Tmpfs[dir] = size
+	}
+	for _, text := range e.Mounts {
+		m, err := hostMount(text)
+		if err != nil {
+			return c, usagef("environment.mounts: %w", err)
+		}
+		c.Mounts = append(c.Mounts, m)
+	}
+	if err := c.Validate(); err != nil {
+		return c, usagef("environment: %w", err)
+	}
+	return c, nil
+}
+
+// hostMount reads HOST:SANDBOX, with :ro (which is the default) or :rw behind it.
+func hostMount(text string) (bubblewrap.Mount, error) {
+	parts := strings.Split(text, ":")
+	mode := "ro"
+	if len(parts) == 3 {
+		mode = parts[2]
+	}
+	if len(parts) < 2 || len(parts) > 3 || mode != "ro" && mode != "rw" {
+		return bubblewrap.Mount{}, fmt.Errorf("%.200q is not of the form HOST:SANDBOX or HOST:SANDBOX:rw", text)
+	}
+	return bubblewrap.Mount{Source: parts[0], Target: parts[1], ReadWrite: mode == "rw"}, nil
+}

@@ -1,0 +1,43 @@
+package child
+
+import (
+	"time"
+
+	"github.com/minibench/mini/env/helper"
+)
+
+// Config says what to start, and what to tell it.
+type Config struct {
+	// Name says in errors which sandbox it is.
+	Name    string
+	Program *Program
+	// Wrapper is a command line that ends in running Path, all of it; empty
+	// means that the helper is started as it is.
+	Wrapper []string
+	// Env is the environment of the helper, in NAME=value form, which
+	// commands inherit.
+	Env []string
+	// Setup says where and how commands run.
+	Setup helper.Setup
+	// Timeout bounds commands that name none; zero means helper.DefaultTimeout.
+	Timeout time.Duration
+	// OutputLimit is how many bytes are kept of the output of a command that
+	// names no limit; zero means env.DefaultOutputLimit.
+	OutputLimit int
+}
+
+// FailedError says that what was started did not become a helper. Text is what
+// it wrote about that, a few lines at most.
+type FailedError struct {
+	Text string
+	Err  error
+}
+
+func (e *FailedError) Error() string {
+	if e.Text == "" {
+		return e.Err.Error()
+	}
+	return e.Err.Error() + ": " + e.Text
+}
+
+func (e *FailedError) Unwrap() error { return e.Err }

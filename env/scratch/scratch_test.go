@@ -1,0 +1,134 @@
+package scratch_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/env/scratch"
+)
+
+// TestMain makes this binary a program that has a folder and waits to be killed.
+func TestMain(m *testing.M) {
+	if os.Getenv("MINI_TEST_OWNER") == "1" {
+		dir, err := scratch.New("owner")
+		if err != nil {
+			panic(err)
+		}
+		os.Stdout.WriteString(dir + "\n") //nolint:errcheck // the test sees what is missing
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func TestSweep(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	own, err := scratch.New("own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(os.TempDir(), "someone-else")
+	link := filepath.Join(os.TempDir(), "mini-scratch-link")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, link); err != nil {
+		t.Fatal(err)
+	}
+
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "MINI_TEST_OWNER=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = strings.TrimSpace(dir)
+	closed := filepath.Join(dir, "a", "b")
+	if err := os.MkdirAll(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	if removed := scratch.Sweep(); len(removed) != 0 {
+		t.Errorf("while its owner lives: removed %q", removed)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if removed := scratch.Sweep(); !slices.Equal(removed, []string{dir}) {
+		t.Errorf("removed %q, want %s alone", removed, dir)
+	}
+	for _, path := range []string{own, other, link} {
+		if _, err := os.Lstat(path); err != nil {
+			t.Errorf("it is gone: %v", err)
+		}
+	}
+	for range 2 {
+		if err := scratch.Remove(own); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+		t.Errorf("the folder of the dead owner: %v", err)
+	}
+}
+
+// TestRemoveStaysInside: a link in the folder is removed, and not what it names.
+func TestRemoveStaysInside(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, err := scratch.New("links")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := t.TempDir()
+	if err := os.Chmod(outside, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := scratch.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o500 {
+		t.Errorf("what the link named is now %v, %v", info, err)
+	}
+}
+
+// What is kept is there under its new name, for good.
+func TestKeep(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, err := scratch.New("a__b-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "note"), []byte("left"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := scratch.Keep(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := scratch.Remove(dir); err != nil {
+		t.Errorf("remove what was kept: %v", err)
+	}
+	if swept := scratch.Sweep(); len(swept) != 0 {
+		t.Errorf("swept %q", swept)
+	}
+	if got, err := os.ReadFile(filepath.Join(kept, "note")); err != nil || string(got) != "left" { //nolint:gosec // made above
+		t.Errorf("in the kept folder: %q, %v", got, err)
+	}
+}
