@@ -1,0 +1,98 @@
+package server_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper"
+)
+
+// TestFilesStaySmall carries 100 MB in and out, and looks at the memory of both
+// sides: the helper's peak, and what lives on this one on the way.
+func TestFilesStaySmall(t *testing.T) {
+	const size = 100_000_000
+	b := start(t)
+	box, ok := dial(t, b).(env.Files)
+	if !ok {
+		t.Fatal("no files")
+	}
+	defer box.(env.Environment).Close(t.Context()) //nolint:errcheck,forcetypeassert // it is one, and its Close cannot fail
+	dir := t.TempDir()
+	r, w := io.Pipe()
+	go func() {
+		tree := tar.NewWriter(w)
+		err := tree.WriteHeader(&tar.Header{Name: "large", Typeflag: tar.TypeReg, Mode: 0o644, Size: size})
+		for left := size; err == nil && left > 0; left -= 1_000_000 {
+			_, err = tree.Write(make([]byte, 1_000_000))
+		}
+		w.CloseWithError(errors.Join(err, tree.Close()))
+	}()
+	if err := box.Put(t.Context(), dir, r); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "large")); err != nil || info.Size() != size {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	sink := &heaviest{}
+	if err := box.Get(t.Context(), filepath.Join(dir, "large"), sink); err != nil || sink.bytes < size {
+		t.Fatalf("%d bytes, %v", sink.bytes, err)
+	}
+	peak := memory(t, b.cmd.Process.Pid)
+	t.Logf("helper's peak: %d KiB; at most %d KiB alive here", peak, sink.alive>>10)
+	if peak > 12<<10 || sink.alive > 16<<20 {
+		t.Error("that is too much")
+	}
+}
+
+// heaviest takes a stream and looks at this process's memory now and then.
+type heaviest struct {
+	bytes int
+	looks int
+	alive uint64
+}
+
+func (h *heaviest) Write(p []byte) (int, error) {
+	if h.bytes += len(p); h.bytes > h.looks*10_000_000 {
+		h.looks++
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		h.alive = max(h.alive, m.HeapAlloc)
+	}
+	return len(p), nil
+}
+
+// TestWindow: what a client sends without credit ends the conversation, and
+// never fills the helper.
+func TestWindow(t *testing.T) {
+	b := start(t)
+	b.setup(helper.Setup{})
+	dir := filepath.Join(t.TempDir(), "dir")
+	b.send(helper.KindPut, 1, []byte(dir))
+	// A tar stream that is fine and never ends; More frames are not heeded.
+	var head bytes.Buffer
+	if err := tar.NewWriter(&head).WriteHeader(&tar.Header{Name: "x", Typeflag: tar.TypeReg, Size: 1 << 33}); err != nil {
+		t.Fatal(err)
+	}
+	b.send(helper.KindData, 1, head.Bytes())
+	for range 500 {
+		if helper.WriteFrame(b.in, helper.Frame{Kind: helper.KindData, ID: 1, Body: make([]byte, helper.MaxChunk)}) != nil {
+			break // it has given up
+		}
+	}
+	b.in.Close() //nolint:errcheck // the helper may be gone
+	if _, err := io.Copy(io.Discard, b.out); err != nil {
+		t.Error(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
