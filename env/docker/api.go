@@ -37,6 +37,9 @@ type api interface {
 	ContainerStatPath(ctx context.Context, id, path string) (container.PathStat, error)
 	CopyToContainer(ctx context.Context, id, path string, content io.Reader, o container.CopyToContainerOptions) error
 
+	NetworkList(ctx context.Context, o network.ListOptions) ([]network.Summary, error)
+	NetworkRemove(ctx context.Context, id string) error
+
 	VolumeCreate(ctx context.Context, o volume.CreateOptions) (volume.Volume, error)
 	VolumeList(ctx context.Context, o volume.ListOptions) (volume.ListResponse, error)
 	VolumeRemove(ctx context.Context, name string, force bool) error

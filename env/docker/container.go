@@ -20,6 +20,7 @@ type Container struct {
 	death  *death
 	client *helper.Client
 	info   env.Info
+	still  stillness
 
 	closing sync.Mutex
 	closed  bool
@@ -39,11 +40,14 @@ func (c *Container) Info() env.Info { return c.info }
 // error is an *env.Error, the container is killed if it still lives, and every
 // later call returns the same error.
 func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
+	leave := c.engine.pulse.watch(c.client.Abandon)
 	res, err := c.client.Execute(ctx, cmd)
+	leave()
+	c.still.settle()
 	over := c.client.Err()
 	switch {
 	case err == nil:
-		return res, nil
+		return res, c.roomLeft(res)
 	case over == nil: // ctx ended; the sandbox is well
 		return res, fmt.Errorf("execute command: %w", err)
 	case errors.Is(over, env.ErrClosed):
@@ -60,16 +64,43 @@ func cause(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// roomLeft is an error when a command failed where the engine's disk has no room
+// left: so will every other, whatever the agent does. A file system of the
+// container's own that is full (a tmpfs) is the agent's business. The sandbox
+// lives, and can still be asked for what was done.
+func (c *Container) roomLeft(res env.Result) error {
+	if res.ExitCode == 0 || !res.RootFull {
+		return nil
+	}
+	return &env.Error{
+		Status: env.HostDiskFull, Op: "execute command in " + c.name, Hint: hintDisk,
+		Err: errors.New("a command failed, and the disk that holds the container's files is full"),
+	}
+}
+
 // bury finds out, once, why the sandbox was lost and removes what is left.
 func (c *Container) bury(ctx context.Context, why error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fate == nil {
-		c.fate = c.lost(ctx, "execute command in "+c.name, why)
-		// Close repeats the removal and reports its failure.
-		_ = c.engine.remove(ctx, c.name)
+		lost := c.lost(ctx, "execute command in "+c.name, why)
+		c.fate = lost
+		if lost.Status != env.DaemonUnavailable { // which would not answer this either
+			// Close repeats the removal and reports its failure.
+			_, _ = c.engine.remove(ctx, c.name, farewell)
+		}
 	}
 	return c.fate
+}
+
+// patience is how long the removal of the container may take.
+func (c *Container) patience() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if lost, ok := errors.AsType[*env.Error](c.fate); ok && lost.Status == env.DaemonUnavailable {
+		return time.Second // it may be back
+	}
+	return removeTimeout
 }
 
 // Close kills every process in the container and removes it. It returns when
@@ -94,11 +125,13 @@ func (c *Container) release(ctx context.Context) error {
 		_ = c.stream.Close() // a second time: nothing can be done about it
 		c.stream.wait()
 	}
-	err := c.engine.remove(ctx, c.name)
+	_, err := c.engine.remove(ctx, c.name, c.patience())
 	if c.death != nil {
 		c.death.stop()
 	}
+	c.engine.left(c)
 	if err != nil {
+		c.engine.owe(c.name)
 		return fmt.Errorf("close sandbox: %w", err)
 	}
 	return nil
