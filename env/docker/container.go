@@ -40,10 +40,10 @@ func (c *Container) Info() env.Info { return c.info }
 // error is an *env.Error, the container is killed if it still lives, and every
 // later call returns the same error.
 func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
-	leave := c.engine.pulse.watch(c.client.Abandon)
-	res, err := c.client.Execute(ctx, cmd)
-	leave()
-	c.still.settle()
+	res, err := c.execute(ctx, cmd)
+	if err == nil && res.OOMKilled > 0 && res.ExitCode != 0 && !c.hasMemory(ctx) {
+		return res, c.bury(ctx, c.client.Err())
+	}
 	over := c.client.Err()
 	switch {
 	case err == nil:
@@ -54,6 +54,43 @@ func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, e
 		return res, errors.Join(cause(ctx), env.ErrClosed)
 	}
 	return res, errors.Join(cause(ctx), c.bury(ctx, over))
+}
+
+// execute is Execute, with an eye on the engine while the command runs.
+func (c *Container) execute(ctx context.Context, cmd env.Command) (env.Result, error) {
+	defer c.still.settle()
+	defer c.engine.pulse.watch(c.client.Abandon)()
+	return c.client.Execute(ctx, cmd)
+}
+
+// How it is found out that a container has no memory left for any command.
+const (
+	memoryProbes    = 2
+	memoryProbeTime = 1500 * time.Millisecond
+)
+
+// hasMemory is asked after the kernel has killed something for want of memory.
+// Pages of memory file systems cannot be taken back: where they fill the
+// memory, the shell of every command is killed, that of the one that would
+// remove the files too, and the sandbox is lost though its container lives. The
+// conversation is over then.
+func (c *Container) hasMemory(ctx context.Context) bool {
+	killed := 0
+	for range memoryProbes {
+		res, err := c.execute(ctx, env.Command{Script: ":", Timeout: memoryProbeTime, Env: map[string]string{"BASH_ENV": ""}})
+		if err != nil || res.Failure != "" || res.ExitCode == 0 {
+			return true // or something else is wrong
+		}
+		killed += res.OOMKilled
+	}
+	if killed <= 0 { // it was slow, for another reason
+		return true
+	}
+	c.client.Abandon(&env.Error{
+		Status: env.ContainerDied, Op: "start a shell in " + c.name, Hint: hintMemory,
+		Err: errors.New("the container is out of memory as a whole: no command has room to run"),
+	})
+	return false
 }
 
 // cause is nil unless ctx has ended.

@@ -92,14 +92,14 @@ func (c *Container) lost(ctx context.Context, op string, err error) *env.Error {
 	if c.death.code != killed {
 		return died
 	}
-	switch found, err := c.engine.recall(ctx, c.name, c.born); {
-	case err != nil:
-		return gone(op, err)
+	switch found, failed := c.engine.recall(ctx, c.name, c.born); {
+	case failed != nil:
+		return gone(op, failed)
 	case !found.any:
 		return gone(op, errors.New("it knows nothing of the container any more"))
 	case found.oom:
 		died.Err = fmt.Errorf("the container ran out of memory as a whole, and was killed: %w", err)
-		died.Hint = "give it more memory (environment.memory), or less in memory file systems (environment.shm_size, environment.tmpfs)"
+		died.Hint = hintMemory
 	default:
 		died.Hint = "somebody, or something, killed it from outside"
 	}

@@ -130,7 +130,9 @@ func (s *Second) Start() {
 		"--pidfile", s.file("pid"), "--host", s.Host(), "--bridge", "none", "--iptables=false") //nolint:gosec // paths of our own
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET, Setpgid: true}
-	_ = os.Remove(s.file("pid")) // of one that was killed; its id may be in use again
+	// What one has left that was killed. Its containerd died with it, but may
+	// stay a zombie for a moment, which dockerd takes for life.
+	_, _ = os.Remove(s.file("pid")), os.Remove(s.file("exec/containerd/containerd.pid"))
 	if err := s.cmd.Start(); err != nil {
 		missing(s.t, "a second container engine does not start: %v", err)
 	}

@@ -20,7 +20,7 @@ import (
 const SmallImage = "mini-small:latest"
 
 // smallPrograms are those of SmallImage.
-var smallPrograms = []string{"bash", "sleep", "cat", "head", "dd", "rm", "mkdir", "true", "echo", "uname"}
+var smallPrograms = []string{"bash", "sleep", "cat", "head", "dd", "rm", "tr", "mkdir", "true", "echo", "uname"}
 
 // loadImage gives the engine its image.
 func (s *Second) loadImage() {
