@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
+
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
 )
@@ -93,6 +95,9 @@ func (c *Container) hasMemory(ctx context.Context) bool {
 	return false
 }
 
+// goneWait is how long the engine may take to remove a container by itself.
+const goneWait = time.Second
+
 // cause is nil unless ctx has ended.
 func cause(ctx context.Context) error {
 	if ctx.Err() == nil {
@@ -155,14 +160,15 @@ func (c *Container) Close(ctx context.Context) error {
 
 // release gives everything back, of a container that is half made too.
 func (c *Container) release(ctx context.Context) error {
-	if c.client != nil {
-		_ = c.client.Close() // never fails; the end of stdin ends the helper
-	}
+	removed := c.letGo(ctx)
 	if c.stream != nil {
 		_ = c.stream.Close() // a second time: nothing can be done about it
 		c.stream.wait()
 	}
-	_, err := c.engine.remove(ctx, c.name, c.patience())
+	var err error
+	if !removed {
+		_, err = c.engine.remove(ctx, c.name, c.patience())
+	}
 	if c.death != nil {
 		c.death.stop()
 	}
@@ -172,4 +178,29 @@ func (c *Container) release(ctx context.Context) error {
 		return fmt.Errorf("close sandbox: %w", err)
 	}
 	return nil
+}
+
+// letGo ends the helper by the end of its input, upon which the engine removes
+// the container by itself. That is quicker than to have it killed, and to wait
+// for an engine that is about to do so already. It says whether the container
+// is known to be gone.
+func (c *Container) letGo(ctx context.Context) (removed bool) {
+	if c.client == nil {
+		return false
+	}
+	well := c.client.Err() == nil
+	defer c.client.Close() //nolint:errcheck // it never fails
+	if !well {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goneWait)
+	defer cancel()
+	gone, failed := c.engine.api.ContainerWait(ctx, c.name, container.WaitConditionRemoved)
+	_ = c.client.Close() // it never fails
+	select {
+	case r := <-gone:
+		return r.Error == nil
+	case <-failed: //nolint:errcheck // the removal finds out
+		return false
+	}
 }
