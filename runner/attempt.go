@@ -60,22 +60,23 @@ func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *
 		}
 		return ended(journal, start, err)
 	}
+	w := &witness{journal: journal, log: b.Log, instance: in.ID, attempt: n}
+	// Deferred: a panic is kept to the attempt, and must not leave its sandbox.
+	defer func() {
+		w.doing(Closing, "")
+		if err := closeBox(ctx, box); err != nil {
+			b.Log.Emit(Event{Type: Warning, Instance: in.ID, Attempt: n, Text: err.Error()})
+		}
+	}()
 	info := box.Info()
 	b.Folder.sawImage(info)
 	b.Log.Emit(Event{Type: SandboxReady, Instance: in.ID, Attempt: n, Elapsed: time.Since(start).Seconds(), Warnings: info.Warnings})
-
-	w := &witness{journal: journal, log: b.Log, instance: in.ID, attempt: n}
-	out := b.Agent.Run(ctx, agent.Session{
+	return b.Agent.Run(ctx, agent.Session{
 		Model:       watchedModel{m, w},
 		Environment: watchedBox{box, w},
 		Recorder:    w,
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
 	})
-	w.doing(Closing, "")
-	if err := closeBox(ctx, box); err != nil {
-		b.Log.Emit(Event{Type: Warning, Instance: in.ID, Attempt: n, Text: err.Error()})
-	}
-	return out
 }
 
 func closeBox(ctx context.Context, box env.Environment) error {

@@ -68,7 +68,7 @@ type binary struct {
 }
 
 // pingTimeout bounds the first word with the engine.
-const pingTimeout = 15 * time.Second
+const pingTimeout = 10 * time.Second
 
 // Open connects to the engine. The error is an *env.Error with status
 // DaemonUnavailable and a hint when no engine answers.
