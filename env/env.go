@@ -128,6 +128,9 @@ type Result struct {
 	// OOMKilled counts processes the kernel killed for want of memory while
 	// the command ran; -1 where that cannot be known.
 	OOMKilled int
+	// RootFull says that the file system of "/" had no room left when the
+	// command had ended: in a container, the disk of its engine.
+	RootFull bool
 	// Failure says in a sentence why a command never ran (no shell, working
 	// directory missing, NUL byte, text too long); empty when it did run.
 	Failure string

@@ -14,6 +14,7 @@ const (
 	DaemonUnavailable Status = "DaemonUnavailable" // the container engine does not answer
 	StartFailed       Status = "StartFailed"       // the sandbox could not be created or started
 	ContainerDied     Status = "ContainerDied"     // it ended before it was closed
+	ContainerPaused   Status = "ContainerPaused"   // it was paused, and not resumed in time
 	ProtocolViolation Status = "ProtocolViolation" // what came out of it was not the helper's word
 	HostDiskFull      Status = "HostDiskFull"      // the host has no room for it
 	SetupFailed       Status = "SetupFailed"       // the start-up command of the instance failed

@@ -47,7 +47,7 @@ func (b *Batch) guarded(ctx context.Context, in datasets.Instance, n int, journa
 }
 
 // work gets a model and a sandbox and lets the agent at it.
-func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *trajectories.Journal) trajectories.Outcome {
+func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *trajectories.Journal) (out trajectories.Outcome) {
 	start := time.Now()
 	m, err := b.Models.For(in)
 	if err != nil {
@@ -60,23 +60,24 @@ func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *
 		}
 		return ended(journal, start, err)
 	}
+	w := &witness{journal: journal, log: b.Log, instance: in.ID, attempt: n}
+	// Deferred: a panic is kept to the attempt, and must not leave its sandbox.
+	defer func() {
+		w.doing(Closing, "")
+		b.keep(ctx, box, in, n, out)
+		if err := closeBox(ctx, box); err != nil {
+			b.Log.Emit(Event{Type: Warning, Instance: in.ID, Attempt: n, Text: err.Error()})
+		}
+	}()
 	info := box.Info()
 	b.Folder.sawImage(info)
 	b.Log.Emit(Event{Type: SandboxReady, Instance: in.ID, Attempt: n, Elapsed: time.Since(start).Seconds(), Warnings: info.Warnings})
-
-	w := &witness{journal: journal, log: b.Log, instance: in.ID, attempt: n}
-	out := b.Agent.Run(ctx, agent.Session{
+	return b.Agent.Run(ctx, agent.Session{
 		Model:       watchedModel{m, w},
 		Environment: watchedBox{box, w},
 		Recorder:    w,
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
 	})
-	w.doing(Closing, "")
-	b.keep(ctx, box, in, n, out)
-	if err := closeBox(ctx, box); err != nil {
-		b.Log.Emit(Event{Type: Warning, Instance: in.ID, Attempt: n, Text: err.Error()})
-	}
-	return out
 }
 
 func closeBox(ctx context.Context, box env.Environment) error {

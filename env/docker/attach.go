@@ -32,7 +32,7 @@ func (e *Engine) attach(ctx context.Context, id string) (*attachment, error) {
 	a := &attachment{conn: conn, out: out, stderr: &head{limit: 4 << 10}}
 	a.worker.Go(func() {
 		// conn.Reader may hold bytes that came along with the headers.
-		_, err := stdcopy.StdCopy(in, a.stderr, conn.Reader)
+		_, err := stdcopy.StdCopy(in, a.stderr, heard{conn.Reader, e.pulse})
 		in.CloseWithError(err) // nil becomes io.EOF
 	})
 	return a, nil
@@ -50,6 +50,20 @@ func (a *attachment) Close() error {
 
 // wait returns when nothing of the attachment runs any more. Close comes first.
 func (a *attachment) wait() { a.worker.Wait() }
+
+// heard is a stream out of a container: what comes says that the engine lives.
+type heard struct {
+	io.Reader
+	pulse *pulse
+}
+
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	if n > 0 {
+		h.pulse.note()
+	}
+	return n, err
+}
 
 // head keeps the first bytes written to it and takes the rest.
 type head struct {

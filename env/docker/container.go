@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
+
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
 )
@@ -20,6 +22,7 @@ type Container struct {
 	death  *death
 	client *helper.Client
 	info   env.Info
+	still  stillness
 
 	closing sync.Mutex
 	closed  bool
@@ -39,11 +42,14 @@ func (c *Container) Info() env.Info { return c.info }
 // error is an *env.Error, the container is killed if it still lives, and every
 // later call returns the same error.
 func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
-	res, err := c.client.Execute(ctx, cmd)
+	res, err := c.execute(ctx, cmd)
+	if err == nil && res.OOMKilled > 0 && res.ExitCode != 0 && !c.hasMemory(ctx) {
+		return res, c.bury(ctx, c.client.Err())
+	}
 	over := c.client.Err()
 	switch {
 	case err == nil:
-		return res, nil
+		return res, c.roomLeft(res)
 	case over == nil: // ctx ended; the sandbox is well
 		return res, fmt.Errorf("execute command: %w", err)
 	case errors.Is(over, env.ErrClosed):
@@ -51,6 +57,46 @@ func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, e
 	}
 	return res, errors.Join(cause(ctx), c.bury(ctx, over))
 }
+
+// execute is Execute, with an eye on the engine while the command runs.
+func (c *Container) execute(ctx context.Context, cmd env.Command) (env.Result, error) {
+	defer c.still.settle()
+	defer c.engine.pulse.watch(c.client.Abandon)()
+	return c.client.Execute(ctx, cmd)
+}
+
+// How it is found out that a container has no memory left for any command.
+const (
+	memoryProbes    = 2
+	memoryProbeTime = 1500 * time.Millisecond
+)
+
+// hasMemory is asked after the kernel has killed something for want of memory.
+// Pages of memory file systems cannot be taken back: where they fill the
+// memory, the shell of every command is killed, that of the one that would
+// remove the files too, and the sandbox is lost though its container lives. The
+// conversation is over then.
+func (c *Container) hasMemory(ctx context.Context) bool {
+	killed := 0
+	for range memoryProbes {
+		res, err := c.execute(ctx, env.Command{Script: ":", Timeout: memoryProbeTime, Env: map[string]string{"BASH_ENV": ""}})
+		if err != nil || res.Failure != "" || res.ExitCode == 0 {
+			return true // or something else is wrong
+		}
+		killed += res.OOMKilled
+	}
+	if killed <= 0 { // it was slow, for another reason
+		return true
+	}
+	c.client.Abandon(&env.Error{
+		Status: env.ContainerDied, Op: "start a shell in " + c.name, Hint: hintMemory,
+		Err: errors.New("the container is out of memory as a whole: no command has room to run"),
+	})
+	return false
+}
+
+// goneWait is how long the engine may take to remove a container by itself.
+const goneWait = time.Second
 
 // cause is nil unless ctx has ended.
 func cause(ctx context.Context) error {
@@ -60,16 +106,43 @@ func cause(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// roomLeft is an error when a command failed where the engine's disk has no room
+// left: so will every other, whatever the agent does. A file system of the
+// container's own that is full (a tmpfs) is the agent's business. The sandbox
+// lives, and can still be asked for what was done.
+func (c *Container) roomLeft(res env.Result) error {
+	if res.ExitCode == 0 || !res.RootFull {
+		return nil
+	}
+	return &env.Error{
+		Status: env.HostDiskFull, Op: "execute command in " + c.name, Hint: hintDisk,
+		Err: errors.New("a command failed, and the disk that holds the container's files is full"),
+	}
+}
+
 // bury finds out, once, why the sandbox was lost and removes what is left.
 func (c *Container) bury(ctx context.Context, why error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fate == nil {
-		c.fate = c.lost(ctx, "execute command in "+c.name, why)
-		// Close repeats the removal and reports its failure.
-		_ = c.engine.remove(ctx, c.name)
+		lost := c.lost(ctx, "execute command in "+c.name, why)
+		c.fate = lost
+		if lost.Status != env.DaemonUnavailable { // which would not answer this either
+			// Close repeats the removal and reports its failure.
+			_, _ = c.engine.remove(ctx, c.name, farewell)
+		}
 	}
 	return c.fate
+}
+
+// patience is how long the removal of the container may take.
+func (c *Container) patience() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if lost, ok := errors.AsType[*env.Error](c.fate); ok && lost.Status == env.DaemonUnavailable {
+		return time.Second // it may be back
+	}
+	return removeTimeout
 }
 
 // Close kills every process in the container and removes it. It returns when
@@ -87,19 +160,47 @@ func (c *Container) Close(ctx context.Context) error {
 
 // release gives everything back, of a container that is half made too.
 func (c *Container) release(ctx context.Context) error {
-	if c.client != nil {
-		_ = c.client.Close() // never fails; the end of stdin ends the helper
-	}
+	removed := c.letGo(ctx)
 	if c.stream != nil {
 		_ = c.stream.Close() // a second time: nothing can be done about it
 		c.stream.wait()
 	}
-	err := c.engine.remove(ctx, c.name)
+	var err error
+	if !removed {
+		_, err = c.engine.remove(ctx, c.name, c.patience())
+	}
 	if c.death != nil {
 		c.death.stop()
 	}
+	c.engine.left(c)
 	if err != nil {
+		c.engine.owe(c.name)
 		return fmt.Errorf("close sandbox: %w", err)
 	}
 	return nil
+}
+
+// letGo ends the helper by the end of its input, upon which the engine removes
+// the container by itself. That is quicker than to have it killed, and to wait
+// for an engine that is about to do so already. It says whether the container
+// is known to be gone.
+func (c *Container) letGo(ctx context.Context) (removed bool) {
+	if c.client == nil {
+		return false
+	}
+	well := c.client.Err() == nil
+	defer c.client.Close() //nolint:errcheck // it never fails
+	if !well {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goneWait)
+	defer cancel()
+	gone, failed := c.engine.api.ContainerWait(ctx, c.name, container.WaitConditionRemoved)
+	_ = c.client.Close() // it never fails
+	select {
+	case r := <-gone:
+		return r.Error == nil
+	case <-failed: //nolint:errcheck // the removal finds out
+		return false
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,11 +55,14 @@ func (d *death) stop() {
 
 // deathWait is how long after the end of the stream its reason may take; it
 // took 7 ms when measured on a quiet machine.
-const deathWait = 5 * time.Second
+const deathWait = 3 * time.Second
 
 // lost turns the end of a conversation into the loss of the sandbox that it
 // means. The container may still live, and must be removed.
 func (c *Container) lost(ctx context.Context, op string, err error) *env.Error {
+	if known, ok := errors.AsType[*env.Error](err); ok { // who ended it said why
+		return &env.Error{Status: known.Status, Op: op, Err: known.Err, Hint: known.Hint}
+	}
 	switch {
 	case errors.Is(err, helper.ErrFrame):
 		return &env.Error{
@@ -70,30 +74,56 @@ func (c *Container) lost(ctx context.Context, op string, err error) *env.Error {
 	case errors.Is(err, helper.ErrSilent):
 		return &env.Error{
 			Status: env.ContainerDied, Op: op, Err: err,
-			Hint: "it was frozen from inside, or the machine is overloaded or was paused",
+			Hint: "it was frozen from inside, or the machine is overloaded",
 		}
 	}
 	select {
 	case <-c.death.known:
 	case <-time.After(deathWait):
-		return &env.Error{Status: env.ContainerDied, Op: op, Err: err}
+		return &env.Error{Status: env.ContainerDied, Op: op, Err: fmt.Errorf("%w; the engine does not say why", err)}
 	}
 	if c.death.err != nil {
-		return &env.Error{Status: env.DaemonUnavailable, Op: op, Err: errors.Join(err, c.death.err), Hint: hintDaemon}
+		return gone(op, c.death.err)
 	}
-	died := &env.Error{Status: env.ContainerDied, Op: op, Err: fmt.Errorf("%w: container exited with code %d", err, c.death.code)}
+	died := &env.Error{Status: env.ContainerDied, Op: op, Err: fmt.Errorf("the container ended with code %d: %w", c.death.code, err)}
 	if text := strings.TrimSpace(c.stream.stderr.String()); text != "" {
-		died.Err = fmt.Errorf("%w: %s", died.Err, text)
+		died.Err = fmt.Errorf("%w: %.1000q", died.Err, text)
 	}
-	if c.death.code == 137 && c.engine.ranOutOfMemory(ctx, c.name, c.born) {
-		died.Hint = "it ran out of memory; give it more (environment.memory)"
+	if c.death.code != killed {
+		return died
+	}
+	switch found, failed := c.engine.recall(ctx, c.name, c.born); {
+	case failed != nil:
+		return gone(op, failed)
+	case !found.any:
+		return gone(op, errors.New("it knows nothing of the container any more"))
+	case found.oom:
+		died.Err = fmt.Errorf("the container ran out of memory as a whole, and was killed: %w", err)
+		died.Hint = hintMemory
+	default:
+		died.Hint = "somebody, or something, killed it from outside"
 	}
 	return died
 }
 
-// ranOutOfMemory asks the engine's memory of recent events: a container that
-// removes itself cannot be inspected any more.
-func (e *Engine) ranOutOfMemory(ctx context.Context, name string, since time.Time) bool {
+// killed is the exit code of a container whose first process got a SIGKILL.
+const killed = 128 + 9
+
+// gone is the loss of a sandbox with its engine.
+func gone(op string, err error) *env.Error {
+	return &env.Error{
+		Status: env.DaemonUnavailable, Op: op, Hint: hintBack,
+		Err: fmt.Errorf("the container engine ended, and the sandbox with it: %w", err),
+	}
+}
+
+// memory is what an engine remembers of a container.
+type memory struct{ any, oom bool }
+
+// recall asks the engine's memory of recent events: a container that removes
+// itself cannot be inspected any more. An engine that was started since then
+// remembers nothing; one that is about to end gives an error.
+func (e *Engine) recall(ctx context.Context, name string, since time.Time) (memory, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deathWait)
 	defer cancel()
 	// The two events of an end come from different sources, in any order; hence
@@ -102,12 +132,23 @@ func (e *Engine) ranOutOfMemory(ctx context.Context, name string, since time.Tim
 	messages, errs := e.api.Events(ctx, events.ListOptions{
 		Since:   strconv.FormatInt(since.Add(-time.Hour).Unix(), 10),
 		Until:   strconv.FormatInt(time.Now().Unix()+2, 10), // whole seconds, rounded down
-		Filters: filters.NewArgs(filters.Arg("container", name), filters.Arg("event", string(events.ActionOOM))),
+		Filters: filters.NewArgs(filters.Arg("container", name)),
 	})
-	select {
-	case <-messages:
-		return true
-	case <-errs: //nolint:errcheck // io.EOF says that there are no more; another error leaves the hint out
-		return false
+	var m memory
+	for {
+		select {
+		case event := <-messages:
+			m.any = true
+			if event.Action == events.ActionOOM {
+				m.oom = true
+				return m, nil
+			}
+		case err := <-errs:
+			if !errors.Is(err, io.EOF) { // io.EOF: there are no more, or the engine ends
+				return m, err
+			}
+			_, err = e.api.Ping(ctx)
+			return m, err
+		}
 	}
 }

@@ -3,11 +3,8 @@ package docker
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/docker/docker/api/types"
-	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 
@@ -66,22 +63,4 @@ func (e *Engine) Describe(ctx context.Context) (Description, error) {
 		}
 	}
 	return d, nil
-}
-
-// Abandoned are the names of the containers that Sweep would remove.
-func (e *Engine) Abandoned(ctx context.Context) ([]string, error) {
-	list, err := e.api.ContainerList(ctx, container.ListOptions{
-		All:     true,
-		Filters: filters.NewArgs(filters.Arg("label", labelOwner)),
-	})
-	if err != nil {
-		return nil, failure(ctx, env.StartFailed, "list containers", err)
-	}
-	var names []string
-	for _, c := range list {
-		if e.abandoned(c, time.Now()) {
-			names = append(names, displayName(c))
-		}
-	}
-	return names, nil
 }

@@ -33,6 +33,13 @@ type EngineConfig struct {
 	// PullProgress is told how pulls come along, a few times a second each;
 	// calls for different images may come at the same time.
 	PullProgress func(PullProgress)
+	// Silence is how long the engine may leave everything unanswered before what
+	// waits for it is given up; zero means four seconds. It matters for one that
+	// is frozen or out of reach: a dead one is noticed at once.
+	Silence time.Duration
+	// PauseLimit is how long a container may be paused while a command runs in
+	// it; zero means five minutes. It must be less than the lease of containers.
+	PauseLimit time.Duration
 }
 
 // Engine is a connection to a container engine. Its methods are safe for
@@ -45,8 +52,11 @@ type Engine struct {
 	starts   chan struct{} // as many tokens as starts at once
 	pulls    flights
 	fills    flights
+	pulse    *pulse
 
 	mu      sync.Mutex
+	open    map[*Container]struct{}
+	owed    []string          // containers whose removal failed
 	helpers map[string]binary // by architecture
 	filled  map[string]bool   // volumes known to hold their helper
 }
@@ -58,7 +68,7 @@ type binary struct {
 }
 
 // pingTimeout bounds the first word with the engine.
-const pingTimeout = 15 * time.Second
+const pingTimeout = 10 * time.Second
 
 // Open connects to the engine. The error is an *env.Error with status
 // DaemonUnavailable and a hint when no engine answers.
@@ -77,13 +87,23 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 	if err != nil {
 		return nil, &env.Error{Status: env.DaemonUnavailable, Op: "set up engine client", Hint: hintDaemon, Err: err}
 	}
+	if cfg.Silence <= 0 {
+		cfg.Silence = defaultSilence
+	}
+	if cfg.PauseLimit <= 0 {
+		cfg.PauseLimit = DefaultPauseLimit
+	}
 	e := &Engine{
-		api:     cli,
 		cfg:     cfg,
+		open:    make(map[*Container]struct{}),
 		starts:  make(chan struct{}, cfg.MaxStarts),
 		helpers: make(map[string]binary),
 		filled:  make(map[string]bool),
 	}
+	e.pulse = newPulse(cfg.Silence,
+		func(ctx context.Context) error { _, err := cli.Ping(ctx); return err },
+		func(ctx context.Context) { e.lookForPaused(ctx, cli) })
+	e.api = &bounded{api: cli, pulse: e.pulse}
 	if e.owner, err = self(); err != nil {
 		_ = cli.Close() // nothing was sent
 		return nil, err
@@ -104,9 +124,14 @@ func (e *Engine) ping(ctx context.Context) error {
 	defer cancel()
 	ping, err := e.api.Ping(pinging)
 	op := "reach container engine at " + e.api.DaemonHost()
+	if err != nil && ctx.Err() == nil && pinging.Err() != nil {
+		return &env.Error{
+			Status: env.DaemonUnavailable, Op: op, Hint: hintSilent,
+			Err: fmt.Errorf("no answer in %s", pingTimeout),
+		}
+	}
 	if err != nil {
-		err = failure(ctx, env.DaemonUnavailable, op, err)
-		return err
+		return failure(ctx, env.DaemonUnavailable, op, err)
 	}
 	if ping.OSType != "" && ping.OSType != "linux" {
 		return &env.Error{
@@ -121,12 +146,30 @@ func (e *Engine) ping(ctx context.Context) error {
 func (e *Engine) Warnings() []string { return e.warnings }
 
 // Close closes the connection. Containers that are still open lose nothing but
-// cannot be removed through it any more: close them first.
+// cannot be removed through it any more: close them first. Those whose removal
+// had failed are tried once more.
 func (e *Engine) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	e.settle(ctx)
+	e.pulse.close()
 	if err := e.api.Close(); err != nil {
 		return fmt.Errorf("close engine connection: %w", err)
 	}
 	return nil
+}
+
+// entered and left keep count of the containers that are up.
+func (e *Engine) entered(c *Container) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open[c] = struct{}{}
+}
+
+func (e *Engine) left(c *Container) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.open, c)
 }
 
 // helper finds the helper for an architecture, once.

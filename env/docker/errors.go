@@ -16,7 +16,11 @@ import (
 const (
 	hintDaemon = "is a Docker engine running, and may this user talk to it? " +
 		"Start it, add the user to the docker group, or set DOCKER_HOST"
+	hintSilent = "it may be frozen, overloaded, or out of reach; docker version asks the same of it"
+	hintBack   = "it was killed, stopped or restarted; once it is back, start again"
 	hintDisk   = "make room on the engine's disk (docker system df shows what takes it)"
+	hintMemory = "give it more memory (environment.memory), or less in memory file systems (environment.shm_size, environment.tmpfs)"
+	hintLeft   = "docker ps -a shows it; mini clean removes it once its mini has ended"
 	hintHelper = "remove mini's helper volumes with `mini clean --all`; they are made anew"
 )
 

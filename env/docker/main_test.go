@@ -20,6 +20,7 @@ import (
 const childVar = "MINI_DOCKER_TEST_CHILD"
 
 type childConfig struct {
+	Host      string // of the engine; empty means the machine's
 	HelperDir string
 	Config    docker.Config
 }
@@ -42,7 +43,7 @@ func child(ctx context.Context, config string) error {
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
 		return err
 	}
-	e, err := docker.Open(ctx, docker.EngineConfig{HelperDir: c.HelperDir})
+	e, err := docker.Open(ctx, docker.EngineConfig{Host: c.Host, HelperDir: c.HelperDir})
 	if err != nil {
 		return err
 	}

@@ -11,32 +11,73 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// removeTimeout bounds a removal; a big container on a slow disk takes seconds.
-const removeTimeout = time.Minute
+const (
+	// removeTimeout bounds a removal; a big container on a slow disk takes seconds.
+	removeTimeout = time.Minute
+	// farewell bounds what is tried once more at the end.
+	farewell = 5 * time.Second
+	// removePoll is how often a container is asked after that somebody else
+	// removes, where the engine does not tell of the end by itself.
+	removePoll = 100 * time.Millisecond
+)
 
 // remove kills a container and removes it with its anonymous volumes, and
 // returns when it is gone. It goes on when ctx ends: whoever asks for it is
-// cleaning up.
-func (e *Engine) remove(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+// cleaning up. It says whether this call removed it, not somebody else or the
+// engine by itself.
+func (e *Engine) remove(ctx context.Context, id string, limit time.Duration) (removed bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	op := "remove container " + id
 	for {
 		err := e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 		switch {
+		case err == nil:
+			return true, nil
 		case errdefs.IsNotFound(err):
-			return nil
-		case err == nil, errdefs.IsConflict(err): // a conflict: the engine is at it already
-		default:
-			return failure(context.WithoutCancel(ctx), env.DaemonUnavailable, op, err)
+			return false, nil
+		case ctx.Err() != nil:
+			return false, &env.Error{Status: env.StartFailed, Op: op, Hint: hintLeft, Err: fmt.Errorf("still there after %s", limit)}
+		case !errdefs.IsConflict(err):
+			return false, failure(context.WithoutCancel(ctx), env.StartFailed, op, err)
 		}
-		if _, err := e.api.ContainerInspect(ctx, id); errdefs.IsNotFound(err) {
-			return nil
+		// A conflict: the engine is at it already. It tells when it has ended.
+		e.waitRemoved(ctx, id)
+	}
+}
+
+// waitRemoved returns when the container is gone, or after a while.
+func (e *Engine) waitRemoved(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(ctx, removePoll)
+	defer cancel()
+	gone, failed := e.api.ContainerWait(ctx, id, container.WaitConditionRemoved)
+	select {
+	case <-gone:
+	case err := <-failed: //nolint:errcheck // the next request of the removal meets it too
+		if errdefs.IsNotFound(err) {
+			return
 		}
-		select {
-		case <-ctx.Done():
-			return &env.Error{Status: env.DaemonUnavailable, Op: op, Err: fmt.Errorf("still there after %s", removeTimeout)}
-		case <-time.After(10 * time.Millisecond):
+		<-ctx.Done()
+	}
+}
+
+// owe remembers a container whose removal failed, for when the engine is back.
+func (e *Engine) owe(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.owed = append(e.owed, name)
+}
+
+// settle removes what is owed. What fails again stays owed; in the end the next
+// mini finds it by its labels.
+func (e *Engine) settle(ctx context.Context) {
+	e.mu.Lock()
+	owed := e.owed
+	e.owed = nil
+	e.mu.Unlock()
+	for _, name := range owed {
+		if _, err := e.remove(ctx, name, farewell); err != nil || ctx.Err() != nil {
+			e.owe(name)
 		}
 	}
 }

@@ -36,6 +36,7 @@ func (e *Engine) Start(ctx context.Context, c Config) (*Container, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	e.settle(ctx)
 	box, err := e.start(ctx, c, img, bin)
 	if err != nil && helperMissing(err) { // the volume was emptied since it was filled
 		e.setFilled(bin.volumeName(), false)
@@ -79,6 +80,7 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin binary
 		},
 		Hash:    bin.hash,
 		Timeout: c.Timeout,
+		Overdue: box.overdue,
 	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -87,6 +89,7 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin binary
 		return nil, box.lost(ctx, "start container from "+c.Image, err)
 	}
 	box.info = info(c, img, box.client.Hello(), warnings)
+	e.entered(box)
 	return box, nil
 }
 

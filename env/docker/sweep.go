@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,52 +12,167 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/volume"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/env"
 )
 
-// Sweep removes the containers, in any state, that mini left behind: those of
-// a process of this host that is gone. It never touches what has a living
-// owner, belongs to another host, or was not made by mini. Containers of a
-// PID namespace that cannot be seen from here are removed only when they have
-// stopped and expired. It returns the names of what it removed.
-func (e *Engine) Sweep(ctx context.Context) (removed []string, err error) {
-	list, err := e.api.ContainerList(ctx, container.ListOptions{
-		All:     true,
-		Filters: filters.NewArgs(filters.Arg("label", labelOwner)),
-	})
+// sweepers bounds how many leftovers are removed at once. An engine removes few
+// containers side by side, however many it is asked to.
+const sweepers = 8
+
+// Sweep removes what mini left behind in the engine: containers in any state,
+// with their anonymous volumes, and volumes and networks, whose label names a
+// process of this host that is gone. It never touches what has a living owner,
+// belongs to another host, or does not have the label. What belongs to a PID
+// namespace that cannot be seen from here is removed only when it is not in use
+// and has expired. It returns what it removed; what another mini removes at the
+// same time is in that one's list.
+func (e *Engine) Sweep(ctx context.Context) ([]Leftover, error) {
+	left, err := e.Leftovers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.removeAll(ctx, left)
+}
+
+// Clean is Sweep, and removes the volumes of other helpers than this mini's
+// own as well, or with all of every helper. A volume in use stays.
+func (e *Engine) Clean(ctx context.Context, all bool) ([]Leftover, error) {
+	left, err := e.Cleanable(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	return e.removeAll(ctx, left)
+}
+
+// Leftovers is what Sweep would remove. Containers come first: they hold the
+// volumes and networks they use.
+func (e *Engine) Leftovers(ctx context.Context) ([]Leftover, error) {
+	ours := filters.NewArgs(filters.Arg("label", labelOwner))
+	containers, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: ours})
 	if err != nil {
 		return nil, failure(ctx, env.StartFailed, "list containers", err)
 	}
-	var errs []error
-	for _, c := range list {
-		if !e.abandoned(c, time.Now()) {
-			continue
-		}
-		if err := e.remove(ctx, c.ID); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		removed = append(removed, displayName(c))
+	volumes, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: ours})
+	if err != nil {
+		return nil, failure(ctx, env.StartFailed, "list volumes", err)
 	}
-	return removed, errors.Join(errs...)
+	networks, err := e.api.NetworkList(ctx, network.ListOptions{Filters: ours})
+	if err != nil {
+		return nil, failure(ctx, env.StartFailed, "list networks", err)
+	}
+	var left []Leftover
+	add := func(l Leftover, labels map[string]string, inUse bool) {
+		if o, ok := parseOwner(labels[labelOwner]); ok && e.abandoned(o, labels, inUse) {
+			l.Run, l.Instance, l.Owner = labels[labelRun], labels[labelInstance], fmt.Sprintf("process %d", o.PID)
+			left = append(left, l)
+		}
+	}
+	for _, c := range containers {
+		inUse := c.State == container.StateRunning || c.State == container.StatePaused
+		add(Leftover{Kind: KindContainer, Name: displayName(c), State: c.State, Created: time.Unix(c.Created, 0), id: c.ID}, c.Labels, inUse)
+	}
+	for _, v := range volumes.Volumes {
+		add(Leftover{Kind: KindVolume, Name: v.Name, Created: parseTime(v.CreatedAt), id: v.Name}, v.Labels, false)
+	}
+	for _, n := range networks {
+		add(Leftover{Kind: KindNetwork, Name: n.Name, Created: n.Created, id: n.ID}, n.Labels, len(n.Containers) > 0)
+	}
+	return left, nil
 }
 
-func (e *Engine) abandoned(c container.Summary, now time.Time) bool {
-	o, ok := parseOwner(c.Labels[labelOwner])
-	if !ok {
-		return false
+// Cleanable is what Clean would remove, but for volumes in use.
+func (e *Engine) Cleanable(ctx context.Context, all bool) ([]Leftover, error) {
+	left, err := e.Leftovers(ctx)
+	if err != nil {
+		return nil, err
 	}
+	list, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", "mini-helper-"))})
+	if err != nil {
+		return nil, failure(ctx, env.StartFailed, "list volumes", err)
+	}
+	own := e.ownVolumes()
+	for _, v := range list.Volumes {
+		if volumePattern.MatchString(v.Name) && (all || !slices.Contains(own, v.Name)) {
+			left = append(left, Leftover{Kind: KindVolume, Name: v.Name, Created: parseTime(v.CreatedAt), Helper: true, id: v.Name})
+		}
+	}
+	return left, nil
+}
+
+// Abandoned are the names of what Sweep would remove.
+func (e *Engine) Abandoned(ctx context.Context) ([]string, error) {
+	left, err := e.Leftovers(ctx)
+	names := make([]string, 0, len(left))
+	for _, l := range left {
+		names = append(names, l.Name)
+	}
+	return names, err
+}
+
+func (e *Engine) abandoned(o owner, labels map[string]string, inUse bool) bool {
 	switch e.owner.sees(o) {
 	case dead:
 		return true
 	case unknown:
-		expires, err := time.Parse(time.RFC3339, c.Labels[labelExpires])
-		return err == nil && now.After(expires) && c.State != container.StateRunning && c.State != container.StatePaused
+		expires, err := time.Parse(time.RFC3339, labels[labelExpires])
+		return err == nil && time.Now().After(expires) && !inUse
 	default:
 		return false
 	}
+}
+
+// removeAll removes what it can, containers before what they use, and returns
+// what it removed in the order in which it was given.
+func (e *Engine) removeAll(ctx context.Context, left []Leftover) ([]Leftover, error) {
+	done, errs := make([]bool, len(left)), make([]error, len(left))
+	for _, containers := range []bool{true, false} {
+		var g errgroup.Group
+		g.SetLimit(sweepers)
+		for i, l := range left {
+			if (l.Kind == KindContainer) != containers {
+				continue
+			}
+			g.Go(func() error {
+				if ctx.Err() == nil {
+					done[i], errs[i] = e.removeLeftover(ctx, l)
+				}
+				return nil // one that stays does not keep the others
+			})
+		}
+		_ = g.Wait() // errs has them
+	}
+	var removed []Leftover
+	for i, l := range left {
+		if done[i] {
+			removed = append(removed, l)
+		}
+	}
+	return removed, errors.Join(append(errs, context.Cause(ctx))...)
+}
+
+// removeLeftover says whether it was this call that removed it.
+func (e *Engine) removeLeftover(ctx context.Context, l Leftover) (bool, error) {
+	var err error
+	switch l.Kind {
+	case KindContainer:
+		return e.remove(ctx, l.id, removeTimeout)
+	case KindVolume:
+		err = e.api.VolumeRemove(ctx, l.id, false)
+	case KindNetwork:
+		err = e.api.NetworkRemove(ctx, l.id)
+	}
+	switch {
+	case err == nil:
+		e.setFilled(l.id, false)
+		return true, nil
+	case errdefs.IsNotFound(err), errdefs.IsConflict(err), errdefs.IsPermissionDenied(err):
+		return false, nil // removed by another, or in use
+	}
+	return false, failure(ctx, env.StartFailed, fmt.Sprintf("remove %s %s", l.Kind, l.Name), err)
 }
 
 func displayName(c container.Summary) string {
@@ -66,37 +182,15 @@ func displayName(c container.Summary) string {
 	return strings.TrimPrefix(c.Names[0], "/")
 }
 
+// parseTime is the zero time for what is none.
+func parseTime(s string) time.Time {
+	t, _ := time.Parse(time.RFC3339, s)
+	return t
+}
+
 // volumePattern matches what volumeName makes. Labels would not do: an engine
 // that misses a volume at a container's creation makes it without any.
 var volumePattern = regexp.MustCompile(`^mini-helper-[0-9a-f]{16}-[a-z0-9]+$`)
-
-// Clean is Sweep, and removes the volumes of other helpers than this mini's
-// own as well, or with all of every helper. A volume in use stays. It returns
-// the names of what it removed.
-func (e *Engine) Clean(ctx context.Context, all bool) (removed []string, err error) {
-	removed, err = e.Sweep(ctx)
-	errs := []error{err}
-	list, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", "mini-helper-"))})
-	if err != nil {
-		return removed, errors.Join(append(errs, failure(ctx, env.StartFailed, "list volumes", err))...)
-	}
-	own := e.ownVolumes()
-	for _, v := range list.Volumes {
-		if !volumePattern.MatchString(v.Name) || (!all && slices.Contains(own, v.Name)) {
-			continue
-		}
-		err := e.api.VolumeRemove(ctx, v.Name, false)
-		switch {
-		case err == nil:
-			e.setFilled(v.Name, false)
-			removed = append(removed, v.Name)
-		case errdefs.IsConflict(err), errdefs.IsNotFound(err): // in use, or removed by another
-		default:
-			errs = append(errs, failure(ctx, env.StartFailed, "remove volume "+v.Name, err))
-		}
-	}
-	return removed, errors.Join(errs...)
-}
 
 // ownVolumes are those of the helpers that this mini carries.
 func (e *Engine) ownVolumes() []string {

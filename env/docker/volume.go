@@ -71,7 +71,12 @@ func (e *Engine) fill(ctx context.Context, b binary, imageID string) (err error)
 		return fmt.Errorf("create volume: %w", err)
 	}
 	carrier := containerName("fill")
-	defer func() { err = errors.Join(err, e.remove(ctx, carrier)) }()
+	defer func() {
+		if _, left := e.remove(ctx, carrier, removeTimeout); left != nil {
+			e.owe(carrier)
+			err = errors.Join(err, left)
+		}
+	}()
 	_, err = e.create(ctx, carrier, "",
 		&container.Config{Image: imageID, Entrypoint: []string{helperPath}, Cmd: []string{}, Labels: e.labels(Config{})},
 		&container.HostConfig{NetworkMode: "none", Mounts: []mount.Mount{helperMount(name, false)}})

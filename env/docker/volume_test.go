@@ -107,7 +107,11 @@ func TestClean(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		return removed
+		var names []string
+		for _, l := range removed {
+			names = append(names, l.Name)
+		}
+		return names
 	}
 	if removed := clean(false); !slices.Contains(removed, old) || slices.Contains(removed, own) || slices.Contains(removed, mine) {
 		t.Errorf("Clean removed %q; want %s, and neither %s nor %s", removed, old, own, mine)

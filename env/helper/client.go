@@ -49,6 +49,10 @@ type ClientConfig struct {
 	// Grace is how long after a command's timeout its report may take, on
 	// the client's clock, before the sandbox counts as silent.
 	Grace time.Duration
+	// Overdue, where it is not nil, is asked when a report is late: it may know
+	// that the sandbox was paused. It returns how much longer to wait; zero
+	// means no longer.
+	Overdue func() time.Duration
 	// CancelWait is how long a cancelled command's report may take.
 	CancelWait time.Duration
 	// HandshakeWait is how long the helper's first answer may take.
@@ -126,6 +130,11 @@ func (c *Client) Close() error {
 	c.workers.Wait()
 	return nil
 }
+
+// Abandon ends the conversation for a reason of the caller's, who knows of the
+// sandbox what its stream does not tell. Err returns it, and so does a command
+// under way.
+func (c *Client) Abandon(reason error) { c.end(reason) }
 
 // end closes the stream; the first reason is the one that is kept.
 func (c *Client) end(reason error) {

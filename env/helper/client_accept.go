@@ -123,6 +123,7 @@ func (k *call) result(elapsed time.Duration) env.Result {
 		Collateral: x.Collateral,
 		Background: x.Background,
 		OOMKilled:  x.OOMKilled,
+		RootFull:   x.RootFull,
 		Failure:    x.Failure,
 	}
 }

@@ -69,7 +69,7 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 	budget := time.Duration(run.TimeoutMillis)*time.Millisecond + c.cfg.Grace
 	late := time.NewTimer(budget)
 	defer late.Stop()
-	outbox, cancelled := c.outbox, ctx.Done()
+	outbox, cancelled, overdue := c.outbox, ctx.Done(), c.cfg.Overdue
 	for {
 		select {
 		case outbox <- request:
@@ -80,7 +80,7 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 			if outbox != nil && request.Kind == KindRun { // it never left
 				return env.Result{}, context.Cause(ctx)
 			}
-			cancelled = nil
+			cancelled, overdue = nil, nil // nobody waits for it much longer
 			outbox, request = c.outbox, Frame{Kind: KindCancel, ID: call.id}
 			budget = c.cfg.CancelWait
 			late.Reset(budget)
@@ -91,6 +91,12 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 			c.leave(call)
 			return call.partial(time.Since(start)), errors.Join(causeOf(ctx, cancelled), c.Err())
 		case <-late.C:
+			if overdue != nil {
+				if more := overdue(); more > 0 {
+					late.Reset(more)
+					continue
+				}
+			}
 			c.leave(call)
 			c.end(fmt.Errorf("%w: no report of a command in %s", ErrSilent, budget))
 			return call.partial(time.Since(start)), errors.Join(causeOf(ctx, cancelled), c.Err())

@@ -112,5 +112,6 @@ type Exit struct {
 	Collateral    bool          `json:"collateral,omitempty"`
 	Background    []env.Process `json:"background,omitempty"`
 	OOMKilled     int           `json:"oom_killed"`
+	RootFull      bool          `json:"root_full,omitempty"`
 	Failure       string        `json:"failure,omitempty"`
 }

@@ -275,7 +275,7 @@ func report(r env.Result, err error) helper.Exit {
 		ExitCode: r.ExitCode, Signal: r.Signal, DurationNanos: int64(r.Duration),
 		Head: r.Head, Bytes: r.Bytes, Chars: r.Chars, Truncated: r.Truncated,
 		TimedOut: r.TimedOut, Cancelled: err != nil, Killed: r.Killed, Survivors: r.Survivors,
-		Collateral: r.Collateral, Background: r.Background, OOMKilled: r.OOMKilled, Failure: r.Failure,
+		Collateral: r.Collateral, Background: r.Background, OOMKilled: r.OOMKilled, RootFull: rootFull(), Failure: r.Failure,
 	}
 }
 

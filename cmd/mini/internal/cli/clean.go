@@ -1,40 +1,90 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/runner/report"
 )
 
+// cleanOptions are the flags of mini clean.
+type cleanOptions struct {
+	all, dryRun, json bool
+}
+
 func newClean(s Streams) *cobra.Command {
-	var all bool
+	o := &cleanOptions{}
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove what a killed mini left in the container engine",
-		Long: `Removes the containers of minis on this host that no longer run. Those of a
-running mini, of another host, and everything that is not mini's stay.`,
-		Example: "  mini clean\n  mini clean --all     also the volumes with mini's helper",
+		Long: `Removes the containers, volumes and networks of minis on this host that no
+longer run, and says which. Those of a running mini, of another host, and
+everything that is not mini's stay.`,
+		Example: "  mini clean\n  mini clean --dry-run\n  mini clean --all     also the volumes with mini's helper",
 		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			engine, err := docker.Open(cmd.Context(), docker.EngineConfig{})
-			if err != nil {
-				return before(err)
-			}
-			removed, err := engine.Clean(cmd.Context(), all)
-			for _, name := range removed {
-				if _, werr := fmt.Fprintln(s.Out, name); werr != nil {
-					return errors.Join(err, werr)
-				}
-			}
-			if len(removed) == 0 && err == nil {
-				_, err = fmt.Fprintln(s.Err, "nothing was left behind")
-			}
-			return errors.Join(err, engine.Close())
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), s) },
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also remove the volumes that hold mini's helper")
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVar(&o.all, "all", false, "also remove the volumes that hold mini's helper")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	f.BoolVar(&o.json, "json", false, "print what was removed as JSON, a line each")
 	return cmd
+}
+
+func (o *cleanOptions) run(ctx context.Context, s Streams) error {
+	engine, err := docker.Open(ctx, docker.EngineConfig{})
+	if err != nil {
+		return before(err)
+	}
+	clean := engine.Clean
+	if o.dryRun {
+		clean = engine.Cleanable
+	}
+	left, err := clean(ctx, o.all)
+	// What was done is said also when not all could be.
+	return errors.Join(err, o.say(s, left, err == nil), engine.Close())
+}
+
+// say is a line for each.
+func (o *cleanOptions) say(s Streams, left []docker.Leftover, complete bool) error {
+	enc := json.NewEncoder(s.Out)
+	for _, l := range left {
+		var err error
+		if o.json {
+			err = enc.Encode(l)
+		} else {
+			_, err = fmt.Fprintln(s.Out, report.Printable(l.String()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(left) == 0 && complete {
+		_, err := fmt.Fprintln(s.Err, "nothing was left behind")
+		return err
+	}
+	return nil
+}
+
+// sweep removes what dead minis left before anything is started, and says so.
+// What cannot be removed is not in the way.
+func sweep(ctx context.Context, engine *docker.Engine, w io.Writer) error {
+	removed, err := engine.Sweep(ctx)
+	for _, l := range removed {
+		_, _ = fmt.Fprintln(w, "mini: removed what a killed mini had left:", report.Printable(l.String())) // only for people
+	}
+	failed, ok := errors.AsType[*env.Error](err)
+	if err == nil || !ok || failed.Status == env.DaemonUnavailable {
+		return err
+	}
+	_, _ = fmt.Fprintln(w, "mini: warning: what a killed mini had left stays:", lines(err.Error())) // only for people
+	return nil
 }

@@ -142,12 +142,8 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 	for _, text := range engine.Warnings() {
 		_, _ = fmt.Fprintln(w, "mini: warning:", text) // only for people
 	}
-	removed, err := engine.Sweep(ctx)
-	if err != nil {
+	if err := sweep(ctx, engine, w); err != nil {
 		return errors.Join(err, engine.Close())
-	}
-	if len(removed) > 0 {
-		_, _ = fmt.Fprintf(w, "mini: removed %d container(s) that a killed mini had left\n", len(removed)) // only for people
 	}
 	base, err := containerConfig(cfg, run)
 	if err != nil {

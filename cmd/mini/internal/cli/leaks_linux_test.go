@@ -1,0 +1,337 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/minibench/mini/env/docker/dockertest"
+)
+
+// These tests end a real mini in all the ways there are, in an engine of their
+// own, and look for what is left. Users are promised that no container runs two
+// seconds later; the tests wait longer, since their machine may be busy, and log
+// what it took.
+const nothingRuns = 10 * time.Second
+
+// leakPlace is an engine, a mini, and a batch for it.
+type leakPlace struct {
+	t      *testing.T
+	daemon *dockertest.Second
+	dir    string
+	mini   string
+	args   []string
+	runs   int
+}
+
+var buildMini = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "mini-leaks-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "mini")
+	out, err := exec.Command("go", "build", "-o", file, "github.com/minibench/mini/cmd/mini").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("build mini: %w: %s", err, out)
+	}
+	return os.ReadFile(file)
+})
+
+func newLeakPlace(t *testing.T) *leakPlace {
+	t.Helper()
+	p := &leakPlace{t: t, daemon: dockertest.Daemon(t), dir: t.TempDir()}
+	b, err := buildMini()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.mini = filepath.Join(p.dir, "mini")
+	var rows strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&rows, `{"instance_id":"x__y-%d","problem_statement":"p","image":"%s"}`+"\n", i, dockertest.SmallImage)
+	}
+	replies := "- |\n  ```bash\n  sleep 1\n  ```\n- |\n  ```bash\n  sleep 600\n  ```\n"
+	for name, content := range map[string][]byte{"mini": b, "rows.jsonl": []byte(rows.String()), "replies.yaml": []byte(replies)} {
+		if err := os.WriteFile(filepath.Join(p.dir, name), content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.args = []string{
+		"bench", "--progress", "plain", "--subset", "rows.jsonl", "-w", "4", "--model-class", "scripted",
+		"-c", "model.replies=replies.yaml", "-c", "environment.helper_dir=" + dockertest.HelperDir(t), "-c", "environment.timeout=600",
+	}
+	return p
+}
+
+// command is mini with these arguments, in the place's engine.
+func (p *leakPlace) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
+	var said bytes.Buffer
+	cmd := exec.CommandContext(context.WithoutCancel(p.t.Context()), p.mini, args...)
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), "DOCKER_HOST="+p.daemon.Host(), "HOME="+p.dir, "GOTRACEBACK=none")
+	cmd.Stdout, cmd.Stderr = &said, &said
+	return cmd, &said
+}
+
+// batch starts `mini bench`, which would go on for ten minutes.
+func (p *leakPlace) batch() *batch {
+	p.t.Helper()
+	p.runs++
+	cmd, said := p.command(append(p.args, "-o", fmt.Sprintf("run-%d", p.runs))...)
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	b := &batch{t: p.t, cmd: cmd, said: said, ended: make(chan struct{})}
+	go func() {
+		defer close(b.ended)
+		_ = cmd.Wait() // how it ended is what the tests look at
+	}()
+	p.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-b.ended
+	})
+	return b
+}
+
+// batch is a mini at work. Its words can be read once it has ended.
+type batch struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	said  *bytes.Buffer
+	ended chan struct{}
+}
+
+func (b *batch) signal(sig os.Signal) {
+	b.t.Helper()
+	if err := b.cmd.Process.Signal(sig); err != nil {
+		b.t.Errorf("signal %s: %v", sig, err)
+	}
+}
+
+// wait returns the exit code.
+func (b *batch) wait() int {
+	b.t.Helper()
+	select {
+	case <-b.ended:
+		return b.cmd.ProcessState.ExitCode()
+	case <-time.After(time.Minute):
+		b.t.Fatal("mini does not end")
+		return 0
+	}
+}
+
+// containers are those in the engine, by name and state.
+func (p *leakPlace) containers(all bool) []string {
+	p.t.Helper()
+	c := p.daemon.Client()
+	defer c.Close()
+	list, err := c.ContainerList(context.WithoutCancel(p.t.Context()), container.ListOptions{All: all})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var names []string
+	for _, l := range list {
+		names = append(names, strings.Join(l.Names, ",")+" "+l.State)
+	}
+	return names
+}
+
+// until waits, and returns for how long.
+func (p *leakPlace) until(what string, is func() bool) time.Duration {
+	p.t.Helper()
+	begin := time.Now()
+	for !is() {
+		if time.Since(begin) > nothingRuns {
+			p.t.Fatalf("after %s still not: %s; there are %q", nothingRuns, what, p.containers(true))
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return time.Since(begin)
+}
+
+// cleaned holds that nothing runs soon, and that nothing is left in any state
+// after the next start of mini.
+func (p *leakPlace) cleaned() {
+	p.t.Helper()
+	took := p.until("no container runs", func() bool { return len(p.containers(false)) == 0 })
+	left := p.containers(true)
+	cmd, said := p.command("clean", "--json")
+	if err := cmd.Run(); err != nil {
+		p.t.Fatalf("mini clean: %v: %s", err, said)
+	}
+	if now := p.containers(true); len(now) > 0 {
+		p.t.Errorf("after the next start: %q; mini clean said %s", now, said)
+	}
+	p.t.Logf("nothing ran after %s; %d in another state: %q", took.Round(time.Millisecond), len(left), left)
+}
+
+// forget removes the helper's volume, so that the next start fills it again.
+func (p *leakPlace) forget() {
+	p.t.Helper()
+	c := p.daemon.Client()
+	defer c.Close()
+	list, err := c.VolumeList(p.t.Context(), volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", "mini-helper-"))})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, v := range list.Volumes {
+		if err := c.VolumeRemove(p.t.Context(), v.Name, false); err != nil {
+			p.t.Error(err)
+		}
+	}
+}
+
+// TestKilledAtAnyMoment is kill -9, and the crash of a panic that nobody
+// recovers, at random moments of a start and of the first commands. Eight
+// rounds; fifty with MINI_TEST_LONG=1.
+func TestKilledAtAnyMoment(t *testing.T) {
+	rounds, later := 8, 500*time.Millisecond
+	if os.Getenv("MINI_TEST_LONG") == "1" {
+		rounds, later = 50, 2*time.Second
+	}
+	p := newLeakPlace(t)
+	for i := range rounds {
+		if i%2 == 0 {
+			p.forget()
+		}
+		var sig os.Signal = syscall.SIGKILL
+		if i%8 == 7 {
+			sig = syscall.SIGABRT // the runtime ends the process as for a panic
+		}
+		// The moments are spread over the start: each round has a slice of it.
+		const span = 1600 * time.Millisecond
+		slice := span / time.Duration(rounds)
+		delay := time.Duration(i)*slice + rand.N(slice)
+		b := p.batch()
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-b.ended:
+			t.Fatalf("it ended by itself: %s", b.said)
+		}
+		b.signal(sig)
+		b.wait()
+		t.Logf("round %d: %s after %s", i, sig, delay.Round(time.Millisecond))
+		time.Sleep(later) // a start that the engine was in the middle of may come to its end
+		p.cleaned()
+	}
+}
+
+// working returns when all four containers run.
+func (p *leakPlace) working() *batch {
+	p.t.Helper()
+	b := p.batch()
+	p.until("four containers run", func() bool {
+		select {
+		case <-b.ended:
+			p.t.Fatalf("it ended by itself: %s", b.said)
+		default:
+		}
+		return len(p.containers(false)) == 4
+	})
+	return b
+}
+
+func TestSignalsLeaveNothing(t *testing.T) {
+	p := newLeakPlace(t)
+	t.Run("SIGTERM", func(t *testing.T) {
+		b := p.working()
+		b.signal(syscall.SIGTERM)
+		if code := b.wait(); code != 130 {
+			t.Errorf("exit code %d: %s", code, b.said)
+		}
+		if left := p.containers(true); len(left) > 0 {
+			t.Errorf("when mini has ended in good order: %q", left)
+		}
+		p.cleaned()
+	})
+	t.Run("SIGINT twice", func(t *testing.T) {
+		b := p.working()
+		b.signal(syscall.SIGINT)
+		b.signal(syscall.SIGINT)
+		if code := b.wait(); code != 130 {
+			t.Errorf("exit code %d: %s", code, b.said)
+		}
+		p.cleaned()
+	})
+}
+
+// A daemon that is restarted ends the attempts; mini tries them again where it
+// is back in time, and goes on by itself.
+func TestRestartOfTheEngineLeavesNothing(t *testing.T) {
+	for name, end := range map[string]func(*dockertest.Second){
+		"killed":  (*dockertest.Second).Kill,
+		"stopped": (*dockertest.Second).Stop,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newLeakPlace(t)
+			b := p.working()
+			end(p.daemon)
+			p.daemon.Start()
+			p.until("tried again", func() bool { return len(p.containers(false)) == 4 })
+			if left := p.containers(true); len(left) != 4 {
+				t.Errorf("beside the second tries: %q", left)
+			}
+			b.signal(syscall.SIGTERM)
+			if code := b.wait(); code != 130 {
+				t.Errorf("exit code %d: %s", code, b.said)
+			}
+			if !strings.Contains(b.said.String(), "DaemonUnavailable") {
+				t.Errorf("nothing is said of the engine: %s", b.said)
+			}
+			p.cleaned()
+		})
+	}
+}
+
+// The engine makes a container, and mini is killed before it is told: the
+// label is there from the first moment.
+func TestKilledBetweenCreateAndStart(t *testing.T) {
+	p := newLeakPlace(t)
+	b := p.working()
+	c := p.daemon.Client()
+	defer c.Close()
+	list, err := c.ContainerList(t.Context(), container.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := list[0].Labels
+	for _, name := range []string{"mini-window", "mini-fill-window"} {
+		made, err := c.ContainerCreate(t.Context(), &container.Config{Image: dockertest.SmallImage, Cmd: []string{"true"}, Labels: labels}, nil, nil, nil, name)
+		if err != nil {
+			t.Fatal(err, made.ID)
+		}
+	}
+	b.signal(syscall.SIGKILL)
+	b.wait()
+	p.until("nothing runs", func() bool { return len(p.containers(false)) == 0 })
+	cmd, said := p.command("clean", "--dry-run")
+	if err := cmd.Run(); err != nil || !strings.Contains(said.String(), "container mini-window (instance x__y-") || !strings.Contains(said.String(), "run run-1") {
+		t.Errorf("%v: %s", err, said)
+	}
+	if left := p.containers(true); len(left) != 2 {
+		t.Errorf("after a dry run: %q", left)
+	}
+	next := p.working() // the next start sweeps by itself
+	next.signal(syscall.SIGTERM)
+	next.wait()
+	for _, want := range []string{"container mini-window (instance x__y-", "container mini-fill-window ("} {
+		if !strings.Contains(next.said.String(), "removed what a killed mini had left: "+want) {
+			t.Errorf("the next start does not say %q: %s", want, next.said)
+		}
+	}
+	p.cleaned()
+}

@@ -1,0 +1,96 @@
+package dockertest
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+
+	"github.com/docker/docker/api/types/image"
+	"golang.org/x/sys/unix"
+)
+
+// SmallImage is the name of the one image of a second engine: this machine's
+// bash and a few other programs, about 5 MB, so that an engine without a decent
+// storage driver, or with hardly any disk, can have it.
+const SmallImage = "mini-small:latest"
+
+// smallPrograms are those of SmallImage.
+var smallPrograms = []string{"bash", "sleep", "cat", "head", "dd", "rm", "tr", "mkdir", "true", "echo", "uname"}
+
+// loadImage gives the engine its image.
+func (s *Second) loadImage() {
+	s.t.Helper()
+	content, err := small()
+	if err != nil {
+		missing(s.t, "a small image cannot be made of this machine's programs: %v", err)
+	}
+	c := s.Client()
+	defer c.Close() //nolint:errcheck // the import's error is the one that matters
+	progress, err := c.ImageImport(s.t.Context(), image.ImportSource{Source: bytes.NewReader(content), SourceName: "-"}, SmallImage, image.ImportOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer progress.Close() //nolint:errcheck // it was read to its end
+	var said bytes.Buffer
+	if _, err := said.ReadFrom(progress); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := c.ImageInspect(s.t.Context(), SmallImage); err != nil {
+		s.t.Fatalf("the small image did not arrive: %v; %s", err, said.String())
+	}
+}
+
+var absolute = regexp.MustCompile(`/[^ )]+`)
+
+// small is the image's files as a tar.
+var small = sync.OnceValues(func() ([]byte, error) {
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	put := func(source, name string) error {
+		b, err := os.ReadFile(source) //nolint:gosec // programs and libraries of this machine
+		if err != nil {
+			return err
+		}
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(b))}); err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	}
+	libraries := map[string]bool{}
+	for _, name := range smallPrograms {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := put(program, "bin/"+name); err != nil {
+			return nil, err
+		}
+		needs, err := exec.Command("ldd", program).CombinedOutput() //nolint:gosec,noctx // found on the PATH, and quick
+		if err != nil {
+			return nil, fmt.Errorf("ldd %s: %w: %s", program, err, needs)
+		}
+		for _, library := range absolute.FindAllString(string(needs), -1) {
+			if library != program {
+				libraries[library] = true
+			}
+		}
+	}
+	for library := range libraries {
+		if err := put(library, filepath.Clean(library)[1:]); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: unix.S_ISVTX | 0o777}); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+})

@@ -1,0 +1,63 @@
+package docker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+)
+
+// Kind is what an engine calls a thing.
+type Kind string
+
+// The kinds of things that can be left behind. This mini makes no networks;
+// one with its label would be another version's, and is treated alike.
+const (
+	KindContainer Kind = "container"
+	KindVolume    Kind = "volume"
+	KindNetwork   Kind = "network"
+)
+
+// Leftover is something in an engine that nobody needs any more.
+type Leftover struct {
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"`
+	// Owner is the process that made it, and is gone.
+	Owner string `json:"owner,omitempty"`
+	// Run and Instance say what it was for, State what became of a container.
+	Run      string    `json:"run,omitempty"`
+	Instance string    `json:"instance,omitempty"`
+	State    string    `json:"state,omitempty"`
+	Created  time.Time `json:"created,omitzero"`
+	// Helper says that it is a volume with the program that mini puts into
+	// containers. Such a volume is made anew when it is needed.
+	Helper bool `json:"helper,omitempty"`
+
+	id string
+}
+
+// String is a line about it: its kind and name, whose it was and how old it is.
+func (l Leftover) String() string {
+	var about []string
+	if l.Instance != "" {
+		about = append(about, "instance "+l.Instance)
+	}
+	if l.Run != "" {
+		about = append(about, "run "+l.Run)
+	}
+	if l.Helper {
+		about = append(about, "mini's helper")
+	}
+	if l.Owner != "" {
+		about = append(about, "of "+l.Owner+", which is gone")
+	}
+	if !l.Created.IsZero() {
+		about = append(about, strings.ToLower(units.HumanDuration(time.Since(l.Created)))+" old")
+	}
+	line := fmt.Sprintf("%s %s", l.Kind, l.Name)
+	if len(about) > 0 {
+		line += " (" + strings.Join(about, "; ") + ")"
+	}
+	return line
+}

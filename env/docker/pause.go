@@ -1,0 +1,108 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+
+	"github.com/minibench/mini/env"
+)
+
+// DefaultPauseLimit is how long a paused container is waited for. The lease of
+// a container is longer, so that it finds its owner alive when it wakes.
+const DefaultPauseLimit = 5 * time.Minute
+
+// stillness is how long a container was paused while commands ran in it, as
+// far as anybody looked.
+type stillness struct {
+	mu      sync.Mutex
+	since   time.Time     // of the pause that goes on; zero while there is none
+	total   time.Duration // of the pauses that are over
+	excused time.Duration // of total: what commands were given more time for
+}
+
+// see notes whether the container is paused now, and returns for how long it
+// has been.
+func (s *stillness) see(paused bool, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case paused && s.since.IsZero():
+		s.since = now
+	case !paused && !s.since.IsZero():
+		s.total += now.Sub(s.since)
+		s.since = time.Time{}
+	}
+	if s.since.IsZero() {
+		return 0
+	}
+	return now.Sub(s.since)
+}
+
+// excuse is how much longer a command may take that is late.
+func (s *stillness) excuse() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.since.IsZero() {
+		return beat // and then it is asked again
+	}
+	more := s.total - s.excused
+	s.excused = s.total
+	return more
+}
+
+// settle is for the end of a command: the next one begins with nothing.
+func (s *stillness) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.excused = s.total
+}
+
+// lookForPaused finds out which of the containers at work are paused. It is
+// asked at each beat of the pulse, by raw: it must not wait for itself.
+func (e *Engine) lookForPaused(ctx context.Context, raw api) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Silence)
+	defer cancel()
+	list, err := raw.ContainerList(ctx, container.ListOptions{
+		Filters: filters.NewArgs(filters.Arg("label", labelOwner), filters.Arg("status", string(container.StatePaused))),
+	})
+	if err != nil {
+		return // the pulse is there to judge that
+	}
+	paused := map[string]bool{}
+	for _, c := range list {
+		paused[displayName(c)] = true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for c := range e.open {
+		c.found(paused[c.name])
+	}
+}
+
+// found is told whether the container is paused, and gives it up when that has
+// lasted too long.
+func (c *Container) found(paused bool) {
+	limit := c.engine.cfg.PauseLimit
+	if c.still.see(paused, time.Now()) > limit {
+		c.client.Abandon(&env.Error{
+			Status: env.ContainerPaused, Op: "wait for " + c.name,
+			Hint: "somebody, or something, paused it (docker pause) and did not resume it",
+			Err:  fmt.Errorf("it was paused for more than %s", limit),
+		})
+	}
+}
+
+// overdue says how much longer a command may take whose report is late. The
+// engine is asked, since the last beat may be just before the pause.
+func (c *Container) overdue() time.Duration {
+	found, err := c.engine.api.ContainerInspect(context.Background(), c.name)
+	if err == nil && found.State != nil {
+		c.found(found.State.Paused)
+	}
+	return c.still.excuse()
+}

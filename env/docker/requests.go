@@ -1,0 +1,186 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/minibench/mini/env"
+)
+
+// requestTimeout bounds a request of an engine that is alive. It is long: under
+// load one takes seconds to start a container.
+const requestTimeout = 2 * time.Minute
+
+// bounded is an api whose requests end: after requestTimeout, and soon when the
+// engine has no pulse. Streams (events, pulls, waits) are for their callers to
+// bound, since their silence means nothing; an attach is bounded until the
+// stream stands.
+type bounded struct {
+	api
+	pulse *pulse
+}
+
+// request runs one. The context's cause is the error when the engine fell
+// silent.
+func request[T any](ctx context.Context, b *bounded, do func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	ctx, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	defer b.pulse.watch(lose)()
+	v, err := do(ctx)
+	switch {
+	case err == nil:
+		b.pulse.note()
+	case ctx.Err() != nil:
+		if lost := context.Cause(ctx); isEngines(lost) {
+			err = lost
+		}
+	}
+	return v, err
+}
+
+// errSlow is why a request ends that an engine with a pulse does not answer.
+var errSlow = &env.Error{
+	Status: env.DaemonUnavailable, Op: "wait for the container engine", Hint: hintSilent,
+	Err: fmt.Errorf("it lives, and has not answered a request in %s", requestTimeout),
+}
+
+// isEngines says that a cause is about the engine and not the caller's own.
+func isEngines(err error) bool {
+	return errors.Is(err, errSlow) || errors.Is(err, errNoPulse)
+}
+
+// errOnly makes a request of one that returns an error alone.
+func errOnly(ctx context.Context, b *bounded, do func(context.Context) error) error {
+	_, err := request(ctx, b, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
+	return err
+}
+
+// Ping is the first word; whoever waits for it knows how long he wants to.
+func (b *bounded) Ping(ctx context.Context) (types.Ping, error) { return b.api.Ping(ctx) }
+
+func (b *bounded) ImageInspect(ctx context.Context, ref string, o ...client.ImageInspectOption) (image.InspectResponse, error) {
+	return request(ctx, b, func(ctx context.Context) (image.InspectResponse, error) { return b.api.ImageInspect(ctx, ref, o...) })
+}
+
+func (b *bounded) ContainerCreate(
+	ctx context.Context, c *container.Config, h *container.HostConfig, n *network.NetworkingConfig, p *ocispec.Platform, name string,
+) (container.CreateResponse, error) {
+	return request(ctx, b, func(ctx context.Context) (container.CreateResponse, error) {
+		return b.api.ContainerCreate(ctx, c, h, n, p, name)
+	})
+}
+
+// ContainerAttach does not heed its context once it has dialled. What comes
+// after it was given up is closed when it comes.
+func (b *bounded) ContainerAttach(ctx context.Context, id string, o container.AttachOptions) (types.HijackedResponse, error) {
+	type attached struct {
+		conn types.HijackedResponse
+		err  error
+	}
+	return request(ctx, b, func(ctx context.Context) (types.HijackedResponse, error) {
+		c := make(chan attached, 1)
+		go func() { // ends with the connection at the latest
+			conn, err := b.api.ContainerAttach(ctx, id, o)
+			c <- attached{conn, err}
+		}()
+		select {
+		case a := <-c:
+			return a.conn, a.err
+		case <-ctx.Done():
+		}
+		go func() {
+			if a := <-c; a.err == nil {
+				a.conn.Close()
+			}
+		}()
+		return types.HijackedResponse{}, context.Cause(ctx)
+	})
+}
+
+// ContainerWait is bounded until the engine has taken note of it, which has to
+// be before the container starts.
+func (b *bounded) ContainerWait(ctx context.Context, id string, c container.WaitCondition) (<-chan container.WaitResponse, <-chan error) {
+	ctx, lose := context.WithCancelCause(ctx)
+	defer b.pulse.watch(lose)()
+	ended, failed := b.api.ContainerWait(ctx, id, c)
+	context.AfterFunc(ctx, func() { lose(nil) }) // the caller's end is this one's
+	return ended, failed
+}
+
+func (b *bounded) ContainerStart(ctx context.Context, id string, o container.StartOptions) error {
+	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.ContainerStart(ctx, id, o) })
+}
+
+func (b *bounded) ContainerRemove(ctx context.Context, id string, o container.RemoveOptions) error {
+	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.ContainerRemove(ctx, id, o) })
+}
+
+func (b *bounded) ContainerInspect(ctx context.Context, id string) (container.InspectResponse, error) {
+	return request(ctx, b, func(ctx context.Context) (container.InspectResponse, error) { return b.api.ContainerInspect(ctx, id) })
+}
+
+func (b *bounded) ContainerList(ctx context.Context, o container.ListOptions) ([]container.Summary, error) {
+	return request(ctx, b, func(ctx context.Context) ([]container.Summary, error) { return b.api.ContainerList(ctx, o) })
+}
+
+func (b *bounded) ContainerStatPath(ctx context.Context, id, path string) (container.PathStat, error) {
+	return request(ctx, b, func(ctx context.Context) (container.PathStat, error) { return b.api.ContainerStatPath(ctx, id, path) })
+}
+
+func (b *bounded) CopyToContainer(ctx context.Context, id, path string, content io.Reader, o container.CopyToContainerOptions) error {
+	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.CopyToContainer(ctx, id, path, content, o) })
+}
+
+func (b *bounded) NetworkList(ctx context.Context, o network.ListOptions) ([]network.Summary, error) {
+	return request(ctx, b, func(ctx context.Context) ([]network.Summary, error) { return b.api.NetworkList(ctx, o) })
+}
+
+func (b *bounded) NetworkRemove(ctx context.Context, id string) error {
+	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.NetworkRemove(ctx, id) })
+}
+
+// Info and ServerVersion are for people who look for what is wrong.
+func (b *bounded) Info(ctx context.Context) (system.Info, error) {
+	asked, ok := b.api.(describer)
+	if !ok {
+		return system.Info{}, errNoDescription
+	}
+	return request(ctx, b, asked.Info)
+}
+
+// ServerVersion is like Info.
+func (b *bounded) ServerVersion(ctx context.Context) (types.Version, error) {
+	asked, ok := b.api.(describer)
+	if !ok {
+		return types.Version{}, errNoDescription
+	}
+	return request(ctx, b, asked.ServerVersion)
+}
+
+var errNoDescription = errors.New("this client cannot ask the engine about itself")
+
+func (b *bounded) VolumeCreate(ctx context.Context, o volume.CreateOptions) (volume.Volume, error) {
+	return request(ctx, b, func(ctx context.Context) (volume.Volume, error) { return b.api.VolumeCreate(ctx, o) })
+}
+
+func (b *bounded) VolumeList(ctx context.Context, o volume.ListOptions) (volume.ListResponse, error) {
+	return request(ctx, b, func(ctx context.Context) (volume.ListResponse, error) { return b.api.VolumeList(ctx, o) })
+}
+
+func (b *bounded) VolumeRemove(ctx context.Context, name string, force bool) error {
+	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.VolumeRemove(ctx, name, force) })
+}

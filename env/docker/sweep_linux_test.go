@@ -1,0 +1,268 @@
+package docker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/dockertest"
+)
+
+// These tests sweep an engine of their own: other tests sweep the machine's.
+
+// things makes what a sweep has to judge: of each label a container, a volume
+// and a network, by their names.
+type things struct {
+	t   *testing.T
+	cli *client.Client
+	n   int
+}
+
+func newThings(t *testing.T, d *dockertest.Second) *things {
+	c := d.Client()
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &things{t: t, cli: c}
+}
+
+func (m *things) container(name string, labels map[string]string) string {
+	m.t.Helper()
+	_, err := m.cli.ContainerCreate(m.t.Context(), &container.Config{Image: dockertest.SmallImage, Cmd: []string{"true"}, Labels: labels}, nil, nil, nil, name)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return "container " + name
+}
+
+func (m *things) volume(name string, labels map[string]string) string {
+	m.t.Helper()
+	if _, err := m.cli.VolumeCreate(m.t.Context(), volume.CreateOptions{Name: name, Labels: labels}); err != nil {
+		m.t.Fatal(err)
+	}
+	return "volume " + name
+}
+
+// network is a bridge, in the network namespace of the second engine.
+func (m *things) network(name string, labels map[string]string) string {
+	m.t.Helper()
+	_, err := m.cli.NetworkCreate(m.t.Context(), name, network.CreateOptions{Driver: "bridge", Labels: labels, Options: map[string]string{"com.docker.network.bridge.name": name}})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return "network " + name
+}
+
+// all makes one of each kind.
+func (m *things) all(labels map[string]string) []string {
+	m.t.Helper()
+	m.n++
+	name := fmt.Sprintf("mini-x-%d", m.n)
+	return []string{m.container(name, labels), m.volume(name, labels), m.network(name, labels)}
+}
+
+// there is what the engine has, as "kind name".
+func (m *things) there() []string {
+	m.t.Helper()
+	var found []string
+	containers, err := m.cli.ContainerList(m.t.Context(), container.ListOptions{All: true})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, c := range containers {
+		found = append(found, "container "+strings.TrimPrefix(c.Names[0], "/"))
+	}
+	volumes, err := m.cli.VolumeList(m.t.Context(), volume.ListOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, v := range volumes.Volumes {
+		found = append(found, "volume "+v.Name)
+	}
+	networks, err := m.cli.NetworkList(m.t.Context(), network.ListOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, n := range networks {
+		found = append(found, "network "+n.Name)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func named(left []docker.Leftover) []string {
+	var names []string
+	for _, l := range left {
+		names = append(names, string(l.Kind)+" "+l.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ownerOf is the label of a living owner, and a way to make others of it.
+func ownerOf(t *testing.T, m *things, p *process) (label string, other func(field string, value any) string) {
+	t.Helper()
+	c, err := m.cli.ContainerInspect(t.Context(), p.container)
+	if err != nil {
+		t.Fatal(err)
+	}
+	label = c.Config.Labels["mini.owner"]
+	return label, func(field string, value any) string {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(label), &o); err != nil {
+			t.Fatal(err)
+		}
+		o[field] = value
+		b, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	d := dockertest.Daemon(t)
+	e, m := d.Engine(docker.EngineConfig{}), newThings(t, d)
+	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
+	label, other := ownerOf(t, m, p)
+	later, earlier := time.Now().Add(time.Hour).Format(time.RFC3339), time.Now().Add(-time.Hour).Format(time.RFC3339)
+	labels := func(owner, expires string) map[string]string {
+		return map[string]string{"mini.owner": owner, "mini.expires": expires, "mini.instance": "a__b-1", "mini.run": "r"}
+	}
+	owned := m.all(labels(label, earlier))
+	keep := map[string][]string{
+		"living owner":             owned,
+		"other host":               m.all(labels(other("host", "0123456789abcdef"), earlier)),
+		"other namespace, young":   m.all(labels(other("space", "pid:[1]"), later)),
+		"label that means nothing": m.all(labels("me", earlier)),
+		"only its name is like it": m.all(nil),
+		"another label":            m.all(map[string]string{"mini.instance": "a__b-1", "minimal.owner": label}),
+		"running":                  {"container " + p.container},
+	}
+	sweep := map[string][]string{
+		"process id used again":    m.all(labels(other("start", "1"), later)),
+		"other boot":               m.all(labels(other("boot", "x"), later)),
+		"no such process":          m.all(labels(other("pid", 1<<30), later)),
+		"other namespace, expired": m.all(labels(other("space", "pid:[1]"), earlier)),
+	}
+	want := slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(sweep))...)))
+	stays := slices.Concat(slices.Collect(maps.Values(keep))...)
+
+	planned, err := e.Leftovers(t.Context())
+	if err != nil || !slices.Equal(named(planned), want) {
+		t.Errorf("would be removed: %q, %v; want %q", named(planned), err, want)
+	}
+	removed, err := e.Sweep(t.Context())
+	if err != nil || !slices.Equal(named(removed), want) {
+		t.Errorf("said to be removed: %q, %v; want %q", named(removed), err, want)
+	}
+	for _, l := range removed {
+		if s := l.String(); !strings.Contains(s, "instance a__b-1") || !strings.Contains(s, "run r") || !strings.Contains(s, "process ") || !strings.Contains(s, " old") {
+			t.Errorf("%q does not say whose it was, and how old", s)
+		}
+	}
+	there := m.there()
+	for _, name := range stays {
+		if !slices.Contains(there, name) {
+			t.Errorf("%s was removed, and is not mini's to remove", name)
+		}
+	}
+	for _, name := range want {
+		if slices.Contains(there, name) {
+			t.Errorf("%s was not removed", name)
+		}
+	}
+	p.kill()
+	if removed, err = e.Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, name := range owned {
+		if !slices.Contains(named(removed), name) {
+			t.Errorf("once its owner is dead, %s: not swept; removed were %q", name, named(removed))
+		}
+	}
+}
+
+// A volume or network that is in use is not touched, whoever made it; the
+// container of a dead mini goes first, so that nothing is in its use.
+func TestSweepOfWhatIsInUse(t *testing.T) {
+	d := dockertest.Daemon(t)
+	e, m := d.Engine(docker.EngineConfig{}), newThings(t, d)
+	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
+	_, other := ownerOf(t, m, p)
+	dead := map[string]string{"mini.owner": other("pid", 1<<30)}
+	use := func(name string, volume string, labels map[string]string) {
+		_, err := m.cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.SmallImage, Cmd: []string{"true"}, Labels: labels},
+			&container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: volume, Target: "/v"}}}, nil, nil, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.volume("of-the-user", dead)
+	use("users-own", "of-the-user", nil)
+	m.volume("of-the-dead", dead)
+	use("dead-too", "of-the-dead", dead)
+	removed, err := e.Sweep(t.Context())
+	if want := []string{"container dead-too", "volume of-the-dead"}; err != nil || !slices.Equal(named(removed), want) {
+		t.Errorf("removed %q, %v; want %q", named(removed), err, want)
+	}
+}
+
+// Two minis start at once and find the same leftovers: each is removed, and is
+// in the list of who did it.
+func TestTwoSweepsAtOnce(t *testing.T) {
+	const leftovers = 200
+	d := dockertest.Daemon(t)
+	first, second, m := d.Engine(docker.EngineConfig{}), d.Engine(docker.EngineConfig{}), newThings(t, d)
+	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
+	_, other := ownerOf(t, m, p)
+	dead := map[string]string{"mini.owner": other("pid", 1<<30)}
+	var makers errgroup.Group
+	makers.SetLimit(4)
+	for i := range leftovers {
+		makers.Go(func() error {
+			_, err := m.cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.SmallImage, Cmd: []string{"true"}, Labels: dead}, nil, nil, nil, fmt.Sprintf("left-%d", i))
+			return err
+		})
+	}
+	if err := makers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	var g errgroup.Group
+	lists := make([][]docker.Leftover, 2)
+	for i, e := range []*docker.Engine{first, second} {
+		g.Go(func() (err error) {
+			lists[i], err = e.Sweep(t.Context())
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d containers in %s: %d by one mini and %d by the other", leftovers, time.Since(begin).Round(time.Millisecond), len(lists[0]), len(lists[1]))
+	// Now and then the engine tells both that it was them.
+	if both := named(slices.Concat(lists...)); len(slices.Compact(both)) != leftovers {
+		t.Errorf("%d were said to be removed, want %d", len(slices.Compact(both)), leftovers)
+	}
+	for _, name := range m.there() {
+		if strings.HasPrefix(name, "container left-") {
+			t.Errorf("%s is still there", name)
+		}
+	}
+}

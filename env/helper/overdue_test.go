@@ -1,0 +1,66 @@
+package helper_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper"
+)
+
+// A sandbox that stood still for five minutes, in a command with a timeout of
+// a minute: who knows of it has the client wait.
+func TestReportThatIsLateForAReason(t *testing.T) {
+	for name, tt := range map[string]struct {
+		excuses []time.Duration
+		want    error
+	}{
+		"nobody knows why":      {nil, helper.ErrSilent},
+		"paused long enough":    {[]time.Duration{2 * time.Minute, 3 * time.Minute}, nil},
+		"paused, and then late": {[]time.Duration{2 * time.Minute}, helper.ErrSilent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				excuses := tt.excuses
+				cfg := helper.ClientConfig{Overdue: func() (more time.Duration) {
+					if len(excuses) > 0 {
+						more, excuses = excuses[0], excuses[1:]
+					}
+					return more
+				}}
+				c, err := converse(t, cfg, goodHello, func(s *fake) {
+					run := s.receive()
+					time.Sleep(5*time.Minute + 30*time.Second)
+					s.exit(run.ID, helper.Exit{ExitCode: 3})
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Minute})
+				if !errors.Is(err, tt.want) || tt.want == nil && res.ExitCode != 3 {
+					t.Errorf("%+v, %v; want %v", res, err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestAbandon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := converse(t, helper.ClientConfig{}, goodHello, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reason := errors.New("the engine is frozen")
+		time.AfterFunc(time.Second, func() { c.Abandon(reason) })
+		begin := time.Now()
+		if _, err := c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Hour}); !errors.Is(err, reason) || time.Since(begin) != time.Second {
+			t.Errorf("after %s: %v, want the reason after a second", time.Since(begin), err)
+		}
+		if _, err := c.Execute(t.Context(), env.Command{Script: "x"}); !errors.Is(err, reason) || !errors.Is(c.Err(), reason) {
+			t.Errorf("the next command: %v, want the reason", err)
+		}
+	})
+}
