@@ -8,7 +8,6 @@ import (
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 
 	"github.com/minibench/mini/env"
@@ -34,7 +33,6 @@ type Description struct {
 
 // describer is what a real client can say beyond what sandboxes need.
 type describer interface {
-	Info(ctx context.Context) (system.Info, error)
 	ServerVersion(ctx context.Context) (types.Version, error)
 }
 
@@ -52,7 +50,7 @@ func (e *Engine) Describe(ctx context.Context) (Description, error) {
 	if err != nil {
 		return d, failure(ctx, env.DaemonUnavailable, "ask engine for its version", err)
 	}
-	info, err := asked.Info(ctx)
+	info, err := e.api.Info(ctx)
 	if err != nil {
 		return d, failure(ctx, env.DaemonUnavailable, "ask engine about itself", err)
 	}

@@ -84,9 +84,14 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin binary
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, box.lost(ctx, "start container from "+c.Image, err)
+		return nil, unstarted(box.lost(ctx, "start container from "+c.Image, err))
 	}
-	box.info = info(c, img, box.client.Hello(), warnings)
+	hello := box.client.Hello()
+	if err := suits(c, hello.Shell); err != nil {
+		return nil, err
+	}
+	box.info = info(c, img, hello, warnings)
+	box.info.Network = e.connected(ctx, c.Network)
 	return box, nil
 }
 
@@ -100,6 +105,38 @@ func (e *Engine) run(ctx context.Context, id string) error {
 	return nil
 }
 
+// unstarted is the loss of a container whose helper never said a word: it was
+// not up, whatever the engine thought.
+func unstarted(e *env.Error) *env.Error {
+	if e.Status == env.ContainerDied {
+		e.Status = env.StartFailed
+	}
+	if e.Hint == "" && e.Err != nil {
+		e.Hint = hintFor(e.Err.Error())
+	}
+	return e
+}
+
+// suits says whether the shell that the helper found is the one that was asked
+// for. Another one would run every command a little differently.
+func suits(c Config, found string) error {
+	if len(c.Interpreter) == 0 || path.Base(found) == path.Base(c.Interpreter[0]) {
+		return nil
+	}
+	e := &env.Error{
+		Status: env.StartFailed, Op: "start container from " + c.Image,
+		Err:  fmt.Errorf("the image has no %s", c.Interpreter[0]),
+		Hint: "take another shell: environment.interpreter: [sh, -c]",
+	}
+	switch {
+	case found == "":
+		e.Hint = "choose an image with a shell, or set environment.interpreter to one that it has"
+	case path.Base(found) != "sh":
+		e.Hint = fmt.Sprintf("take another shell: environment.interpreter: [%s, -c]", found)
+	}
+	return e
+}
+
 // info joins what the helper, the image and the configuration say.
 func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info {
 	i := env.Info{
@@ -109,7 +146,7 @@ func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info 
 		Version:     h.Kernel,
 		Machine:     h.Machine,
 		Dir:         h.Dir,
-		Network:     c.Network != "none",
+		Disposable:  !c.writable(),
 		Image:       c.Image,
 		ImageID:     img.id,
 		ImageDigest: img.digest,
@@ -118,11 +155,14 @@ func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info 
 	if h.DirMissing {
 		i.Warnings = append(i.Warnings, fmt.Sprintf("the image has no %s; commands start in %s", c.Dir, h.Dir))
 	}
-	switch want := path.Base(c.Interpreter[0]); {
-	case h.Shell == "":
-		i.Warnings = append(i.Warnings, fmt.Sprintf("the image has no %s and no other shell; no command can run", want))
-	case path.Base(h.Shell) != want:
-		i.Warnings = append(i.Warnings, fmt.Sprintf("the image has no %s; commands run with %s", want, h.Shell))
+	switch path.Base(h.Shell) {
+	case "bash":
+	case ".":
+		i.Warnings = append(i.Warnings, "the image has no bash and no other shell; no command can run")
+	default:
+		if len(c.Interpreter) == 0 {
+			i.Warnings = append(i.Warnings, "the image has no bash; commands run with "+h.Shell)
+		}
 	}
 	return i
 }
