@@ -29,7 +29,7 @@ func TestValidate(t *testing.T) {
 		"user":            {docker.Config{User: "a b"}, `user: "a b" is not a user; write "name", "1000"`},
 		"user, an option": {docker.Config{User: "-x"}, "user"},
 		"no shell":        {docker.Config{Interpreter: []string{""}}, "interpreter"},
-		"network":         {docker.Config{Network: "a b"}, `network: "a b" is none; write "none", "bridge"`},
+		"network":         {docker.Config{Network: "a b"}, `network: "a b" names none; write "none", "bridge"`},
 		"no container":    {docker.Config{Network: "container:"}, "network"},
 		"runtime":         {docker.Config{Runtime: "run sc"}, "runtime"},
 		"short lease":     {docker.Config{Lease: time.Millisecond}, "lease"},

@@ -97,7 +97,7 @@ var (
 
 func (c Config) validateNetwork(m *mistakes) {
 	if c.Network != "" && !networkPattern.MatchString(c.Network) {
-		m.add("network", `%.60q is none; write "none", "bridge", "host", a network's name or "container:NAME"`, c.Network)
+		m.add("network", `%.60q names none; write "none", "bridge", "host", a network's name or "container:NAME"`, c.Network)
 	}
 	if c.Runtime != "" && !runtimePattern.MatchString(c.Runtime) {
 		m.add("runtime", `%.60q is not the name of a runtime; write "runc" or "runsc"`, c.Runtime)
