@@ -10,16 +10,15 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// starved is a sandbox in which the first command needs too much memory.
+// starved is a sandbox without the memory for one command.
 type starved struct {
 	env.Environment
-	commands int
+	script string
 }
 
-func (s *starved) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	s.commands++
+func (s starved) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	r, err := s.Environment.Execute(ctx, c)
-	if s.commands == 1 {
+	if strings.TrimSpace(c.Script) == s.script {
 		r.OOMKilled = 1
 	}
 	return r, err
@@ -28,14 +27,15 @@ func (s *starved) Execute(ctx context.Context, c env.Command) (env.Result, error
 // Running out of memory is the command's affair: the model is told, and the
 // attempt goes on to its own end.
 func TestOutOfMemoryIsObserved(t *testing.T) {
-	m := says(bash("echo started; exit 137"), bash(submit))
+	const big = "echo started; exit 137"
+	m := says(bash(big), bash(submit))
 	a, err := agent.New(config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	rec := &memory{}
 	out := a.Run(t.Context(), agent.Session{
-		Model: m, Environment: &starved{Environment: repository(t)}, Recorder: rec, Task: agent.Task{Text: "do it"},
+		Model: m, Environment: starved{repository(t), big}, Recorder: rec, Task: agent.Task{Text: "do it"},
 	})
 	if out.Class != trajectories.Submitted {
 		t.Fatalf("outcome %+v", out)
