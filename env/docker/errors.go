@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
 
 	"github.com/minibench/mini/env"
@@ -69,6 +70,12 @@ func unavailable(err error) bool {
 	_, broken := errors.AsType[net.Error](err)
 	return broken || client.IsErrConnectionFailed(err) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// busy recognises a removal that meets another, or the container's own end,
+// which podman calls an improper state, and a failure of its own.
+func busy(err error) bool {
+	return errdefs.IsConflict(err) || err != nil && strings.Contains(err.Error(), "container state improper")
 }
 
 // helperMissing recognises a start that failed because the volume is empty: a

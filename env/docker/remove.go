@@ -26,7 +26,7 @@ func (e *Engine) remove(ctx context.Context, id string) error {
 		switch {
 		case errdefs.IsNotFound(err):
 			return nil
-		case err == nil, errdefs.IsConflict(err): // a conflict: the engine is at it already
+		case err == nil, busy(err): // the engine is at it already
 		default:
 			return failure(context.WithoutCancel(ctx), env.DaemonUnavailable, op, err)
 		}

@@ -1,10 +1,12 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -64,7 +66,7 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin binary
 		return nil, fmt.Errorf("create: %w", err)
 	}
 	if box.stream, err = e.attach(ctx, box.name); err != nil {
-		return nil, err
+		return nil, e.unattached(ctx, box.name, err)
 	}
 	box.death = e.watch(ctx, box.name)
 	if err := e.run(ctx, box.name); err != nil {
@@ -93,6 +95,16 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin binary
 	box.info = info(c, img, hello, warnings)
 	box.info.Network = e.connected(ctx, c.Network)
 	return box, nil
+}
+
+// unattached finds out why podman refused an attach. It prepares the container
+// then, not at its start, and its reason is in a part of the answer that is not
+// passed on; asked to start the container, it says so again.
+func (e *Engine) unattached(ctx context.Context, id string, err error) error {
+	if strings.Contains(err.Error(), "received 409") {
+		return cmp.Or(e.run(ctx, id), err)
+	}
+	return err
 }
 
 // run starts the container; like create it is not given up half way.
