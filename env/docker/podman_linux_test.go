@@ -145,7 +145,7 @@ func podman(t *testing.T) *client.Client {
 	socket := "unix://" + filepath.Join(dir, "s")
 
 	var said bytes.Buffer
-	service := exec.Command("podman", "system", "service", "--time=0", socket) //nolint:gosec,noctx // its end is below
+	service := exec.Command("podman", "system", "service", "--time=0", socket) //nolint:noctx // its end is below
 	service.Env = append(os.Environ(), settings...)
 	service.Stdout, service.Stderr = &said, &said
 	service.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -219,12 +219,12 @@ func give(t *testing.T, from, to *client.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer image.Close() //nolint:errcheck // it was read
+	defer image.Close()
 	loaded, err := to.ImageLoad(t.Context(), image)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer loaded.Body.Close() //nolint:errcheck // it was read
+	defer loaded.Body.Close()
 	if _, err := io.Copy(io.Discard, loaded.Body); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func named(t *testing.T, dir string) bool {
 		t.Fatal(err)
 	}
 	return slices.ContainsFunc(files, func(file string) bool {
-		args, err := os.ReadFile(file) //nolint:gosec // of /proc
+		args, err := os.ReadFile(file)
 		return err == nil && bytes.Contains(args, []byte(dir+"/"))
 	})
 }
@@ -254,7 +254,7 @@ func unmount(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	var targets []string
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if fields := strings.Fields(lines.Text()); len(fields) > 4 && strings.HasPrefix(fields[4], dir+"/") {

@@ -32,7 +32,7 @@ func (m *mistakes) add(key, format string, args ...any) {
 // Mistakes are those that an error of Validate or Check stands for; none for
 // an error of another kind.
 func Mistakes(err error) []*Mistake {
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // errors.AsType finds the first only
+	if several, ok := err.(interface{ Unwrap() []error }); ok { // errors.AsType finds the first only
 		var found []*Mistake
 		for _, e := range several.Unwrap() {
 			found = append(found, Mistakes(e)...)
