@@ -86,7 +86,11 @@ func exception(r env.Result, timeout time.Duration) string {
 		s = append(s, fmt.Sprintf("The shell was killed by signal %d.", r.Signal))
 	}
 	if r.OOMKilled > 0 {
-		s = append(s, fmt.Sprintf("The sandbox ran out of memory: %d process(es) were killed by the kernel.", r.OOMKilled))
+		killed := "1 process was"
+		if r.OOMKilled > 1 {
+			killed = fmt.Sprintf("%d processes were", r.OOMKilled)
+		}
+		s = append(s, "The sandbox ran out of memory: "+killed+" killed by the kernel. Try with less at a time.")
 	}
 	if r.Truncated && len(s) == 0 && startsSubmission(r.Output) {
 		s = append(s, fmt.Sprintf("The submission is larger than %d MB and was not accepted.", env.SubmissionLimit>>20))

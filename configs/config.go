@@ -56,11 +56,13 @@ type Environment struct {
 	Image string `yaml:"image" json:"image,omitempty"`
 	Dir   string `yaml:"cwd" json:"cwd"`
 	// Env is set for every command; ForwardEnv names variables of the host
-	// that are passed on.
+	// that are passed on. Nothing else of the host's environment is.
 	Env        map[string]string `yaml:"env" json:"env,omitempty"`
 	ForwardEnv []string          `yaml:"forward_env" json:"forward_env,omitempty"`
 	// Timeout bounds one command, in seconds.
-	Timeout     float64  `yaml:"timeout" json:"timeout"`
+	Timeout float64 `yaml:"timeout" json:"timeout"`
+	// Interpreter is the shell and its flags. A container whose image lacks it
+	// is not started; [sh, -c] is for images without bash.
 	Interpreter []string `yaml:"interpreter" json:"interpreter,omitempty"`
 
 	// CleanEnv starts commands of the local environment with none of the host's
@@ -71,15 +73,21 @@ type Environment struct {
 
 	// PullTimeout is how long a pull may stand still, in seconds.
 	PullTimeout float64 `yaml:"pull_timeout" json:"pull_timeout"`
-	Network     string  `yaml:"network" json:"network,omitempty"` // "none", "bridge" or a network's name
-	Memory      string  `yaml:"memory" json:"memory,omitempty"`   // "4g", "512m"
-	ShmSize     string  `yaml:"shm_size" json:"shm_size,omitempty"`
-	CPUs        float64 `yaml:"cpus" json:"cpus,omitempty"`
-	PidsLimit   int64   `yaml:"pids_limit" json:"pids_limit,omitempty"`
-	// Tmpfs maps directories to the size of a file system in memory for each;
-	// what lies in them counts as memory.
+	// Network is "none", "bridge", "host", a network's name, or
+	// "container:NAME" for that container's. With none the model is told so.
+	Network string `yaml:"network" json:"network,omitempty"`
+	// Memory and ShmSize are sizes, as "4g" or "512m". What lies in /dev/shm
+	// counts as memory; where its size is not set it is 64m, or a quarter of a
+	// small memory.
+	Memory    string  `yaml:"memory" json:"memory,omitempty"`
+	ShmSize   string  `yaml:"shm_size" json:"shm_size,omitempty"`
+	CPUs      float64 `yaml:"cpus" json:"cpus,omitempty"` // 1.5 is one and a half; 0 means no bound
+	PidsLimit int64   `yaml:"pids_limit" json:"pids_limit,omitempty"`
+	// Tmpfs maps directories to the size of a file system in memory for each,
+	// as /scratch: 64m; what lies in them counts as memory.
 	Tmpfs map[string]string `yaml:"tmpfs" json:"tmpfs,omitempty"`
-	// ReadOnly makes the image's own file system read-only.
+	// ReadOnly makes the image's own file system read-only. /tmp gets a file
+	// system in memory, unless Tmpfs or Mounts have it.
 	ReadOnly bool `yaml:"read_only" json:"read_only,omitempty"`
 	// Ulimits maps names of limits to "soft" or "soft:hard", as nofile: "1024:4096".
 	Ulimits map[string]string `yaml:"ulimits" json:"ulimits,omitempty"`
@@ -98,7 +106,8 @@ type Environment struct {
 	// HelperDir is a folder with sandbox helpers of one's own build, instead
 	// of those inside mini.
 	HelperDir string `yaml:"helper_dir" json:"helper_dir,omitempty"`
-	// Unsafe accepts capabilities that let a command forge its own results.
+	// Unsafe accepts capabilities that let a command forge its own results, and
+	// mounts that hand it the engine's machine.
 	Unsafe bool `yaml:"unsafe" json:"unsafe,omitempty"`
 }
 

@@ -24,6 +24,22 @@ func (m mistakes) Error() string {
 
 func (m mistakes) Unwrap() []error { return m }
 
+// Wrong is a setting that makes no sense, as somebody else found.
+type Wrong struct {
+	Key  string // dotted
+	Text string // what is wrong with it
+}
+
+// Mistakes is the error for settings that make no sense where they are used:
+// each with the place where it was made. It is nil for none.
+func (r *Resolved) Mistakes(found ...Wrong) error {
+	var errs []error
+	for _, w := range found {
+		errs = append(errs, r.errorf(w.Key, "%s", w.Text))
+	}
+	return joined(errs)
+}
+
 // joined is nil, the only error, or all of them.
 func joined(errs []error) error {
 	switch len(errs) {

@@ -119,32 +119,6 @@ func secretIn(v any, path string) string {
 	return ""
 }
 
-func (r *Resolved) validateEnvironment() []error {
-	e := r.Environment
-	errs := slices.Concat(
-		r.class("environment.environment_class", e.Class, EnvironmentClasses, peerClass(e.Class, false)),
-		r.positive("environment.timeout", e.Timeout),
-		r.positive("environment.pull_timeout", e.PullTimeout),
-	)
-	for _, f := range []struct{ key, size string }{{"environment.memory", e.Memory}, {"environment.shm_size", e.ShmSize}} {
-		if _, err := Size(f.size); err != nil {
-			errs = append(errs, r.errorf(f.key, `%q is not a size; write "4g" or "512m"`, f.size))
-		}
-	}
-	if e.CPUs < 0 {
-		errs = append(errs, r.errorf("environment.cpus", "%v is negative", e.CPUs))
-	}
-	if e.PidsLimit < 0 {
-		errs = append(errs, r.errorf("environment.pids_limit", "%d is negative", e.PidsLimit))
-	}
-	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(e.Env[name], "\x00") {
-			errs = append(errs, r.errorf("environment.env."+name, "not a name and value an environment can have"))
-		}
-	}
-	return errs
-}
-
 // validateImages is about the settings of a run that concern images and what
 // stays of sandboxes.
 func (r *Resolved) validateImages() []error {

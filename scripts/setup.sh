@@ -42,6 +42,12 @@ if [[ $1 == test ]]; then
     missing+=(libc6-dev)
   fi
   [[ " ${missing[*]-} " != *" gcc "* ]] || missing+=(libc6-dev)
+  # Without an engine there are no images to try podman with.
+  if command -v docker >/dev/null; then
+    need podman podman "the sandboxes are tried with it too"
+    need runc runc "podman starts containers with it"
+    need conmon conmon "podman watches containers with it"
+  fi
 fi
 ((${#missing[@]})) || exit 0
 

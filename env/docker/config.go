@@ -1,12 +1,8 @@
 package docker
 
 import (
-	"errors"
-	"fmt"
-	"path"
-	"regexp"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -14,13 +10,10 @@ import (
 const (
 	DefaultMemory = 4 << 30 // bytes
 	DefaultPIDs   = 512
-	DefaultShm    = 64 << 20 // bytes
+	DefaultShm    = 64 << 20  // bytes
+	DefaultTmp    = 256 << 20 // bytes; of /tmp where the root is read-only
 	DefaultLease  = 10 * time.Minute
 )
-
-// defaultCapAdd is what is left of root's powers: enough to install packages,
-// change owners and users, and for the helper to kill processes of any user.
-var defaultCapAdd = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETUID", "SETGID", "SETFCAP", "KILL"}
 
 // Config describes one sandbox. Only Image is required.
 type Config struct {
@@ -37,13 +30,15 @@ type Config struct {
 	// User runs the commands, as "name", "uid" or "uid:gid"; empty means the
 	// image's USER.
 	User string
-	// Interpreter is the shell and its flags; empty means bash -c, or sh -c
-	// in an image without bash.
+	// Interpreter is the shell and its flags. An image that lacks it is refused.
+	// Empty means bash -c, or sh -c in an image without bash.
 	Interpreter []string
 	// Timeout bounds commands that name none; zero means one minute.
 	Timeout time.Duration
 
-	// Network is the network mode. Empty means none: commands reach nothing.
+	// Network is "none", "bridge", "host", a network's name, or
+	// "container:NAME", whose network is shared. Empty means none: commands
+	// reach nothing.
 	Network string
 	// MemoryBytes bounds the memory, swap included; zero means DefaultMemory,
 	// negative no bound.
@@ -54,17 +49,23 @@ type Config struct {
 	// PIDs bounds processes and threads; zero means DefaultPIDs, negative no
 	// bound.
 	PIDs int64
-	// ShmBytes is the size of /dev/shm; zero means DefaultShm. Its pages count
-	// as memory and cannot be reclaimed, so it must be well under MemoryBytes.
+	// ShmBytes is the size of /dev/shm; zero means DefaultShm, or a quarter of
+	// MemoryBytes where that is less. Its pages count as memory and cannot be
+	// reclaimed: a full one takes that much from the commands.
 	ShmBytes int64
 	// Tmpfs maps directories of the container to the size, in bytes, of a file
-	// system in memory there. Its pages count as memory, like those of ShmBytes.
+	// system in memory there. Its pages count as memory, like those of ShmBytes;
+	// together they must be less than MemoryBytes.
 	Tmpfs map[string]int64
-	// ReadOnly makes the image's own file system read-only.
+	// ReadOnly makes the image's own file system read-only. What is in Tmpfs and
+	// in writable Mounts can be written to, and /tmp, which gets a file system in
+	// memory of DefaultTmp, or of a quarter of MemoryBytes where that is less.
 	ReadOnly bool
-	// Ulimits bound single processes, by name ("nofile").
+	// Ulimits bound single processes, by name ("nofile"). The engine cannot give
+	// more than it has itself.
 	Ulimits []Ulimit
-	// Mounts are directories and files of the engine's machine.
+	// Mounts are directories and files of the engine's machine. A writable one
+	// is out of the sandbox: what commands leave there stays, with their rights.
 	Mounts []Mount
 	// Runtime is the engine's name of a runtime ("runsc"); empty means its default.
 	Runtime string
@@ -75,7 +76,8 @@ type Config struct {
 	// NewPrivileges lets set-uid programs gain rights.
 	NewPrivileges bool
 	// Force permits capabilities with which a command can read or write in
-	// the helper's name (see forging): its results prove nothing then.
+	// the helper's name (see forging), so that its results prove nothing, and
+	// mounts through which it can command the engine (see sockets).
 	Force bool
 
 	// Lease is how long a container lives without a sign of its owner; zero
@@ -87,7 +89,7 @@ type Config struct {
 	Run, Instance string
 }
 
-// Ulimit is a limit of setrlimit(2), by Docker's name for it.
+// Ulimit is a limit of setrlimit(2), by Docker's name for it; -1 is none.
 type Ulimit struct {
 	Name       string
 	Soft, Hard int64
@@ -99,52 +101,7 @@ type Mount struct {
 	ReadWrite      bool
 }
 
-// Validate reports what is wrong with the configuration, all of it.
-func (c Config) Validate() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Image == "" {
-		bad("image is missing")
-	}
-	if c.Platform != "" && !platformPattern.MatchString(c.Platform) {
-		bad("platform %q is not of the form linux/amd64", c.Platform)
-	}
-	if c.Dir != "" && !path.IsAbs(c.Dir) {
-		bad("directory %q is not absolute", c.Dir)
-	}
-	for name := range c.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
-			bad("variable name %q is not usable", name)
-		}
-	}
-	if c.MemoryBytes > 0 && c.MemoryBytes < 6<<20 {
-		bad("memory of %d bytes is less than the 6 MiB an engine accepts", c.MemoryBytes)
-	}
-	if c.CPUs < 0 || c.ShmBytes < 0 || c.Timeout < 0 || c.Lease < 0 {
-		bad("cpus, shm, timeout and lease cannot be negative")
-	}
-	if c.Lease > 0 && c.Lease < time.Second {
-		bad("lease of %s is less than a second", c.Lease)
-	}
-	for _, name := range c.CapAdd {
-		if !c.Force && slices.Contains(forging, capability(name)) {
-			bad("capability %s lets commands forge their own results; set environment.unsafe to accept that", name)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// forging are the capabilities that reach into another process in spite of its
-// not being dumpable, or around it.
-var forging = []string{"ALL", "SYS_PTRACE", "PERFMON", "SYS_ADMIN"}
-
-var platformPattern = regexp.MustCompile(`^linux/[a-z0-9]+(/[a-z0-9]+)?$`)
-
-// capability is the engine's plain form of a capability's name.
-func capability(name string) string {
-	return strings.TrimPrefix(strings.ToUpper(name), "CAP_")
-}
-
+// withDefaults fills in what is not set.
 func (c Config) withDefaults() Config {
 	if c.MemoryBytes == 0 {
 		c.MemoryBytes = DefaultMemory
@@ -153,16 +110,20 @@ func (c Config) withDefaults() Config {
 		c.PIDs = DefaultPIDs
 	}
 	if c.ShmBytes == 0 {
-		c.ShmBytes = DefaultShm
+		c.ShmBytes = c.share(DefaultShm)
+	}
+	if c.ReadOnly && c.under("/tmp") == "" {
+		c.Tmpfs = maps.Clone(c.Tmpfs)
+		if c.Tmpfs == nil {
+			c.Tmpfs = map[string]int64{}
+		}
+		c.Tmpfs["/tmp"] = c.share(DefaultTmp)
 	}
 	if c.Lease == 0 {
 		c.Lease = DefaultLease
 	}
 	if c.Network == "" {
-		c.Network = "none"
-	}
-	if len(c.Interpreter) == 0 {
-		c.Interpreter = []string{"bash", "-c"}
+		c.Network = networkNone
 	}
 	if c.CapDrop == nil {
 		c.CapDrop = []string{"ALL"}
@@ -171,4 +132,17 @@ func (c Config) withDefaults() Config {
 		c.CapAdd = slices.Clone(defaultCapAdd)
 	}
 	return c
+}
+
+// share is a size in memory that leaves most of a small bound to commands.
+func (c Config) share(size int64) int64 {
+	if c.MemoryBytes > 0 {
+		return min(size, c.MemoryBytes/4)
+	}
+	return size
+}
+
+// writable says that commands can leave files outside of the sandbox.
+func (c Config) writable() bool {
+	return slices.ContainsFunc(c.Mounts, func(m Mount) bool { return m.ReadWrite })
 }

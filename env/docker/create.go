@@ -3,12 +3,14 @@ package docker
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/go-units"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -69,13 +71,16 @@ func containerConfig(c Config, labels map[string]string) *container.Config {
 // hostConfig is what it may use.
 func hostConfig(c Config, volume string) *container.HostConfig {
 	h := &container.HostConfig{
-		AutoRemove:  true,
-		LogConfig:   container.LogConfig{Type: "none"}, // the daemon would log every frame
-		NetworkMode: container.NetworkMode(c.Network),
-		CapDrop:     c.CapDrop,
-		CapAdd:      c.CapAdd,
-		ShmSize:     c.ShmBytes,
-		Mounts:      []mount.Mount{helperMount(volume, true)},
+		AutoRemove:     true,
+		LogConfig:      container.LogConfig{Type: "none"}, // the daemon would log every frame
+		NetworkMode:    container.NetworkMode(c.Network),
+		CapDrop:        c.CapDrop,
+		CapAdd:         c.CapAdd,
+		ShmSize:        c.ShmBytes,
+		Tmpfs:          inMemory(c.Tmpfs),
+		ReadonlyRootfs: c.ReadOnly,
+		Runtime:        c.Runtime,
+		Mounts:         append([]mount.Mount{helperMount(volume, true)}, binds(c.Mounts)...),
 	}
 	if !c.NewPrivileges {
 		h.SecurityOpt = []string{"no-new-privileges"}
@@ -87,7 +92,32 @@ func hostConfig(c Config, volume string) *container.HostConfig {
 		h.PidsLimit = &c.PIDs
 	}
 	h.NanoCPUs = int64(c.CPUs * 1e9)
+	for _, u := range c.Ulimits {
+		h.Ulimits = append(h.Ulimits, &units.Ulimit{Name: u.Name, Soft: u.Soft, Hard: u.Hard})
+	}
 	return h
+}
+
+// inMemory is for everybody, like /tmp; and programs can be run there, which
+// engines forbid unless told: builds and test runners do it.
+func inMemory(tmpfs map[string]int64) map[string]string {
+	if len(tmpfs) == 0 {
+		return nil
+	}
+	options := map[string]string{}
+	for target, bytes := range tmpfs {
+		options[target] = fmt.Sprintf("rw,exec,nosuid,nodev,mode=1777,size=%d", bytes)
+	}
+	return options
+}
+
+// binds are mounts that must be there: an engine makes no folder for one.
+func binds(mounts []Mount) []mount.Mount {
+	var list []mount.Mount
+	for _, m := range mounts {
+		list = append(list, mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: !m.ReadWrite})
+	}
+	return list
 }
 
 // helperMount leaves what an image may have at the same place out of the volume.

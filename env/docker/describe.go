@@ -4,10 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/docker/docker/api/types"
-	"github.com/docker/docker/api/types/system"
-	"github.com/docker/docker/client"
-
 	"github.com/minibench/mini/env"
 )
 
@@ -29,27 +25,15 @@ type Description struct {
 	MemoryLimit, SwapLimit, PIDsLimit, CPULimit bool
 }
 
-// describer is what a real client can say beyond what sandboxes need.
-type describer interface {
-	Info(ctx context.Context) (system.Info, error)
-	ServerVersion(ctx context.Context) (types.Version, error)
-}
-
-var _ describer = (*client.Client)(nil)
-
 // Describe asks the engine about itself. It is for people who look for what is
 // wrong with it, and costs a moment of the engine's work.
 func (e *Engine) Describe(ctx context.Context) (Description, error) {
 	d := Description{Host: e.api.DaemonHost()}
-	asked, ok := e.api.(describer)
-	if !ok {
-		return d, nil
-	}
-	v, err := asked.ServerVersion(ctx)
+	v, err := e.api.ServerVersion(ctx)
 	if err != nil {
 		return d, failure(ctx, env.DaemonUnavailable, "ask engine for its version", err)
 	}
-	info, err := asked.Info(ctx)
+	info, err := e.api.Info(ctx)
 	if err != nil {
 		return d, failure(ctx, env.DaemonUnavailable, "ask engine about itself", err)
 	}

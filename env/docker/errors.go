@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
 
 	"github.com/minibench/mini/env"
@@ -40,12 +41,26 @@ func failure(ctx context.Context, otherwise env.Status, op string, err error) er
 		e.Status, e.Hint = env.HostDiskFull, hintDisk
 	case unavailable(err):
 		e.Status, e.Hint = env.DaemonUnavailable, hintDaemon
-	case strings.Contains(text, "exec format error"):
-		e.Hint = "the image is of another architecture than the machine; choose another image or platform"
-	case strings.Contains(text, "unable to find user"):
-		e.Hint = "the image has no such user; change environment.user"
+	default:
+		e.Hint = hintFor(text)
 	}
 	return e
+}
+
+// hintFor knows what engines say of settings that an image or a machine is not
+// fit for; they say it only when a container starts.
+func hintFor(text string) string {
+	for _, known := range []struct{ said, hint string }{
+		{"exec format error", "the image is of another architecture than the machine; choose another image or platform"},
+		{"unable to find user", "the image has no such user; change environment.user"},
+		{"unable to find group", "the image has no such group; change environment.user"},
+		{"rlimit", "the engine may not give so much; lower environment.ulimits"},
+	} {
+		if strings.Contains(text, known.said) {
+			return known.hint
+		}
+	}
+	return ""
 }
 
 func diskFull(text string) bool {
@@ -59,6 +74,12 @@ func unavailable(err error) bool {
 	_, broken := errors.AsType[net.Error](err)
 	return broken || client.IsErrConnectionFailed(err) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// busy recognises a removal that meets another, or the container's own end,
+// which podman calls an improper state, and a failure of its own.
+func busy(err error) bool {
+	return errdefs.IsConflict(err) || err != nil && strings.Contains(err.Error(), "container state improper")
 }
 
 // helperMissing recognises a start that failed because the volume is empty: a

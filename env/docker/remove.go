@@ -38,7 +38,7 @@ func (e *Engine) remove(ctx context.Context, id string, limit time.Duration) (re
 			return false, nil
 		case ctx.Err() != nil:
 			return false, &env.Error{Status: env.StartFailed, Op: op, Hint: hintLeft, Err: fmt.Errorf("still there after %s", limit)}
-		case !errdefs.IsConflict(err):
+		case !busy(err):
 			return false, failure(context.WithoutCancel(ctx), env.StartFailed, op, err)
 		}
 		// A conflict: the engine is at it already. It tells when it has ended.

@@ -153,25 +153,15 @@ func (b *bounded) NetworkRemove(ctx context.Context, id string) error {
 	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.NetworkRemove(ctx, id) })
 }
 
-// Info and ServerVersion are for people who look for what is wrong.
-func (b *bounded) Info(ctx context.Context) (system.Info, error) {
-	asked, ok := b.api.(describer)
-	if !ok {
-		return system.Info{}, errNoDescription
-	}
-	return request(ctx, b, asked.Info)
+func (b *bounded) NetworkInspect(ctx context.Context, name string, o network.InspectOptions) (network.Inspect, error) {
+	return request(ctx, b, func(ctx context.Context) (network.Inspect, error) { return b.api.NetworkInspect(ctx, name, o) })
 }
 
-// ServerVersion is like Info.
+func (b *bounded) Info(ctx context.Context) (system.Info, error) { return request(ctx, b, b.api.Info) }
+
 func (b *bounded) ServerVersion(ctx context.Context) (types.Version, error) {
-	asked, ok := b.api.(describer)
-	if !ok {
-		return types.Version{}, errNoDescription
-	}
-	return request(ctx, b, asked.ServerVersion)
+	return request(ctx, b, b.api.ServerVersion)
 }
-
-var errNoDescription = errors.New("this client cannot ask the engine about itself")
 
 func (b *bounded) VolumeCreate(ctx context.Context, o volume.CreateOptions) (volume.Volume, error) {
 	return request(ctx, b, func(ctx context.Context) (volume.Volume, error) { return b.api.VolumeCreate(ctx, o) })

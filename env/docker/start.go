@@ -1,10 +1,12 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -65,7 +67,7 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin binary
 		return nil, fmt.Errorf("create: %w", err)
 	}
 	if box.stream, err = e.attach(ctx, box.name); err != nil {
-		return nil, err
+		return nil, e.unattached(ctx, box.name, err)
 	}
 	box.death = e.watch(ctx, box.name)
 	if err := e.run(ctx, box.name); err != nil {
@@ -86,11 +88,26 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin binary
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, box.lost(ctx, "start container from "+c.Image, err)
+		return nil, unstarted(box.lost(ctx, "start container from "+c.Image, err))
 	}
-	box.info = info(c, img, box.client.Hello(), warnings)
+	hello := box.client.Hello()
+	if err := suits(c, hello.Shell); err != nil {
+		return nil, err
+	}
+	box.info = info(c, img, hello, warnings)
+	box.info.Network = e.connected(ctx, c.Network)
 	e.entered(box)
 	return box, nil
+}
+
+// unattached finds out why podman refused an attach. It prepares the container
+// then, not at its start, and its reason is in a part of the answer that is not
+// passed on; asked to start the container, it says so again.
+func (e *Engine) unattached(ctx context.Context, id string, err error) error {
+	if strings.Contains(err.Error(), "received 409") {
+		return cmp.Or(e.run(ctx, id), err)
+	}
+	return err
 }
 
 // run starts the container; like create it is not given up half way.
@@ -103,6 +120,38 @@ func (e *Engine) run(ctx context.Context, id string) error {
 	return nil
 }
 
+// unstarted is the loss of a container whose helper never said a word: it was
+// not up, whatever the engine thought.
+func unstarted(e *env.Error) *env.Error {
+	if e.Status == env.ContainerDied {
+		e.Status = env.StartFailed
+	}
+	if e.Hint == "" && e.Err != nil {
+		e.Hint = hintFor(e.Err.Error())
+	}
+	return e
+}
+
+// suits says whether the shell that the helper found is the one that was asked
+// for. Another one would run every command a little differently.
+func suits(c Config, found string) error {
+	if len(c.Interpreter) == 0 || path.Base(found) == path.Base(c.Interpreter[0]) {
+		return nil
+	}
+	e := &env.Error{
+		Status: env.StartFailed, Op: "start container from " + c.Image,
+		Err:  fmt.Errorf("the image has no %s", c.Interpreter[0]),
+		Hint: "take another shell: environment.interpreter: [sh, -c]",
+	}
+	switch {
+	case found == "":
+		e.Hint = "choose an image with a shell, or set environment.interpreter to one that it has"
+	case path.Base(found) != "sh":
+		e.Hint = fmt.Sprintf("take another shell: environment.interpreter: [%s, -c]", found)
+	}
+	return e
+}
+
 // info joins what the helper, the image and the configuration say.
 func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info {
 	i := env.Info{
@@ -112,7 +161,7 @@ func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info 
 		Version:     h.Kernel,
 		Machine:     h.Machine,
 		Dir:         h.Dir,
-		Network:     c.Network != "none",
+		Disposable:  !c.writable(),
 		Image:       c.Image,
 		ImageID:     img.id,
 		ImageDigest: img.digest,
@@ -121,11 +170,14 @@ func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info 
 	if h.DirMissing {
 		i.Warnings = append(i.Warnings, fmt.Sprintf("the image has no %s; commands start in %s", c.Dir, h.Dir))
 	}
-	switch want := path.Base(c.Interpreter[0]); {
-	case h.Shell == "":
-		i.Warnings = append(i.Warnings, fmt.Sprintf("the image has no %s and no other shell; no command can run", want))
-	case path.Base(h.Shell) != want:
-		i.Warnings = append(i.Warnings, fmt.Sprintf("the image has no %s; commands run with %s", want, h.Shell))
+	switch path.Base(h.Shell) {
+	case "bash":
+	case ".":
+		i.Warnings = append(i.Warnings, "the image has no bash and no other shell; no command can run")
+	default:
+		if len(c.Interpreter) == 0 {
+			i.Warnings = append(i.Warnings, "the image has no bash; commands run with "+h.Shell)
+		}
 	}
 	return i
 }

@@ -176,7 +176,7 @@ func byLine(errs []error) []error {
 }
 
 // checkLayers are the mistakes that show only in values: those that make no
-// sense, and prompts that cannot be rendered.
+// sense, prompts that cannot be rendered, and what no container can have.
 func checkLayers(layers ...configs.Layer) []error {
 	base, err := configs.Shipped(configKinds["bench"])
 	if err != nil {
@@ -187,7 +187,7 @@ func checkLayers(layers ...configs.Layer) []error {
 		return []error{err}
 	}
 	errs := configs.All(err)
-	for _, e := range checkPrompts(cfg) {
+	for _, e := range slices.Concat(checkPrompts(cfg), containerMistakes(cfg)) {
 		if !slices.ContainsFunc(errs, func(known error) bool { return sameKey(known, e) }) {
 			errs = append(errs, e)
 		}

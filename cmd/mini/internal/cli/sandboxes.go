@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -146,6 +144,9 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 		return errors.Join(err, engine.Close())
 	}
 	base, err := containerConfig(cfg, run)
+	if err == nil {
+		err = checkContainer(ctx, cfg, engine, base, w)
+	}
 	if err != nil {
 		return errors.Join(err, engine.Close())
 	}
@@ -191,46 +192,6 @@ func pullEvents(emit func(runner.Event)) func(docker.PullProgress) {
 			Image: p.Image, Layers: p.Layers, LayersDone: p.LayersDone, Bytes: p.Bytes, Total: p.Total, Done: p.Done, Failed: p.Failed,
 		}})
 	}
-}
-
-// containerConfig is what all containers of a run have in common.
-func containerConfig(cfg *configs.Resolved, run string) (docker.Config, error) {
-	e := cfg.Environment
-	memory, err := configs.Size(e.Memory)
-	if err != nil {
-		return docker.Config{}, err
-	}
-	shm, err := configs.Size(e.ShmSize)
-	if err != nil {
-		return docker.Config{}, err
-	}
-	c := docker.Config{
-		Image: e.Image, Dir: e.Dir, Env: withForwarded(e), Timeout: duration(e.Timeout), Interpreter: e.Interpreter,
-		Network: e.Network, MemoryBytes: memory, ShmBytes: shm, CPUs: e.CPUs, PIDs: e.PidsLimit,
-		User: e.User, Platform: e.Platform, CapAdd: e.CapAdd, CapDrop: e.CapDrop,
-		NewPrivileges: e.NewPrivileges, Force: e.Unsafe, Run: runLabel(run),
-	}
-	// The image may be each row's own; everything else is known now.
-	check := c
-	check.Image = cmp.Or(c.Image, "row")
-	if err := check.Validate(); err != nil {
-		return c, usagef("environment: %w", err)
-	}
-	return c, nil
-}
-
-// withForwarded adds the variables of this process that are to be passed on.
-func withForwarded(e configs.Environment) map[string]string {
-	vars := maps.Clone(e.Env)
-	if vars == nil {
-		vars = map[string]string{}
-	}
-	for _, name := range e.ForwardEnv {
-		if value, ok := os.LookupEnv(name); ok {
-			vars[name] = value
-		}
-	}
-	return vars
 }
 
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }

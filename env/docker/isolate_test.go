@@ -1,0 +1,357 @@
+package docker_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/dockertest"
+)
+
+// isolation is a setting, what the engine was asked for, and what commands see.
+type isolation struct {
+	config docker.Config
+	asked  func(container.InspectResponse) string // nil for what engines do not tell
+	want   string                                 // of asked
+	script string
+	sees   string // that the script prints
+}
+
+const capabilitySets = `grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status | tr '\n\t' '  '`
+
+// memoryLimit prints the bound in bytes, by either layout of control groups.
+const memoryLimit = `cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.max`
+
+// TestIsolation holds each setting against what the engine was asked for, and
+// against what it looks like from within.
+func TestIsolation(t *testing.T) {
+	e, image := dockertest.Engine(t), dockertest.Image(t)
+	t.Setenv("MINI_TEST_OF_THE_HOST", "secret")
+	host := t.TempDir()
+	if err := os.WriteFile(filepath.Join(host, "a"), []byte("from the host\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("all", func(t *testing.T) {
+		for name, tt := range isolations(t, host) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				tt.config.Image = image
+				tt.hold(t, e)
+			})
+		}
+	})
+	if b, err := os.ReadFile(filepath.Join(host, "written")); err != nil || string(b) != "more\n" {
+		t.Errorf("the host has %q, %v", b, err)
+	}
+}
+
+// hold starts a container with the setting and looks at it from both sides.
+func (i isolation) hold(t *testing.T, e *docker.Engine) {
+	t.Helper()
+	if err := e.Check(t.Context(), i.config); err != nil {
+		t.Fatalf("Check: %v", err)
+	}
+	box := start(t, e, i.config)
+	c, err := dockertest.Client(t).ContainerInspect(t.Context(), box.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i.asked != nil {
+		if diff := cmp.Diff(i.want, i.asked(c)); diff != "" {
+			t.Errorf("the engine was asked (-want +got):\n%s", diff)
+		}
+	}
+	if res := run(t, box, i.script); !strings.Contains(string(res.Output), i.sees) {
+		t.Errorf("commands see %q, want %q", res.Output, i.sees)
+	}
+	info := box.Info()
+	if want := i.config.Network == "bridge" || i.config.Network == "host"; info.Network != want {
+		t.Errorf("Info.Network is %v", info.Network)
+	}
+	if want := len(i.config.Mounts) == 0 || !i.config.Mounts[0].ReadWrite; info.Disposable != want {
+		t.Errorf("Info.Disposable is %v", info.Disposable)
+	}
+}
+
+// isolations are settings; host is a folder of the host's with a file in it.
+func isolations(t *testing.T, host string) map[string]isolation {
+	t.Helper()
+	return map[string]isolation{
+		"nothing set": {
+			docker.Config{},
+			func(h container.InspectResponse) string {
+				return fmt.Sprintln(h.HostConfig.NetworkMode, h.HostConfig.Memory, h.HostConfig.MemorySwap, *h.HostConfig.PidsLimit, h.HostConfig.ShmSize, h.HostConfig.ReadonlyRootfs, h.HostConfig.Privileged, h.HostConfig.SecurityOpt, h.HostConfig.CapDrop, h.HostConfig.Tmpfs)
+			},
+			fmt.Sprintln("none", docker.DefaultMemory, docker.DefaultMemory, docker.DefaultPIDs, docker.DefaultShm, false, false, "[no-new-privileges]", "[ALL]", "map[]"),
+			capabilitySets,
+			// CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, SETFCAP
+			"CapEff: 00000000800000fb CapBnd: 00000000800000fb NoNewPrivs: 1",
+		},
+		"memory": {
+			docker.Config{MemoryBytes: 256 << 20},
+			func(h container.InspectResponse) string {
+				return fmt.Sprint(h.HostConfig.Memory, h.HostConfig.MemorySwap)
+			}, "268435456 268435456",
+			memoryLimit, "268435456\n",
+		},
+		"shm_size": {
+			docker.Config{ShmBytes: 8 << 20},
+			func(h container.InspectResponse) string { return fmt.Sprint(h.HostConfig.ShmSize) }, "8388608",
+			`df -k --output=size /dev/shm | tail -1; head -c 9M /dev/zero >/dev/shm/a || rm /dev/shm/a`, " 8192\nhead: error writing 'standard output': No space left on device\n",
+		},
+		"shm_size of a small memory": {
+			docker.Config{MemoryBytes: 64 << 20},
+			func(h container.InspectResponse) string { return fmt.Sprint(h.HostConfig.ShmSize) }, "16777216",
+			`df -k --output=size /dev/shm | tail -1`, "16384\n",
+		},
+		"cpus": {
+			docker.Config{CPUs: 0.5},
+			func(h container.InspectResponse) string { return fmt.Sprint(h.HostConfig.NanoCPUs) }, "500000000",
+			`cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us 2>/dev/null || cat /sys/fs/cgroup/cpu.max`, "50000",
+		},
+		"pids_limit": {
+			docker.Config{PIDs: 40},
+			func(h container.InspectResponse) string { return fmt.Sprint(*h.HostConfig.PidsLimit) }, "40",
+			`cat /sys/fs/cgroup/pids/pids.max 2>/dev/null || cat /sys/fs/cgroup/pids.max`, "40\n",
+		},
+		"tmpfs": {
+			docker.Config{Tmpfs: map[string]int64{"/scratch": 4 << 20}},
+			func(h container.InspectResponse) string { return h.HostConfig.Tmpfs["/scratch"] }, "rw,exec,nosuid,nodev,mode=1777,size=4194304",
+			`cd /scratch && df -k --output=fstype,size . | tail -1 && stat -c %a . && printf '#!/bin/sh\necho ran' >x && chmod +x x && ./x`, "tmpfs      4096\n1777\nran",
+		},
+		"tmpfs that fills up": {
+			docker.Config{Tmpfs: map[string]int64{"/scratch": 1 << 20}},
+			func(h container.InspectResponse) string { return fmt.Sprint(len(h.HostConfig.Tmpfs)) }, "1",
+			`head -c 2M /dev/zero >/scratch/a; echo and on`, "No space left on device\nand on\n",
+		},
+		"read_only": {
+			docker.Config{ReadOnly: true},
+			func(h container.InspectResponse) string {
+				return fmt.Sprint(h.HostConfig.ReadonlyRootfs, h.HostConfig.Tmpfs)
+			},
+			"true map[/tmp:rw,exec,nosuid,nodev,mode=1777,size=268435456]",
+			`touch /a /usr/a; touch /tmp/a && mktemp -d >/dev/null && echo made`, "touch: cannot touch '/a': Read-only file system\ntouch: cannot touch '/usr/a': Read-only file system\nmade\n",
+		},
+		"read_only with a /tmp of one's own": {
+			docker.Config{ReadOnly: true, Tmpfs: map[string]int64{"/tmp": 1 << 20}},
+			func(h container.InspectResponse) string { return h.HostConfig.Tmpfs["/tmp"] }, "rw,exec,nosuid,nodev,mode=1777,size=1048576",
+			`df -k --output=size /tmp | tail -1`, "1024\n",
+		},
+		"ulimits": {
+			docker.Config{Ulimits: []docker.Ulimit{{"nofile", 512, 1024}, {"core", 0, 0}}},
+			func(h container.InspectResponse) string {
+				return fmt.Sprint(*h.HostConfig.Ulimits[0], *h.HostConfig.Ulimits[1])
+			}, "{nofile 1024 512} {core 0 0}",
+			`ulimit -Sn; ulimit -Hn; ulimit -c; python3 -c 'import os
+for i in range(600): os.dup(0)' 2>&1 | tail -1`, "512\n1024\n0\nOSError: [Errno 24] Too many open files\n",
+		},
+		"user by number": {
+			docker.Config{User: "1234:5678"},
+			func(h container.InspectResponse) string { return h.Config.User }, "1234:5678",
+			`id -u; id -g; ` + capabilitySets, "1234\n5678\nCapEff: 0000000000000000",
+		},
+		"user by name": {
+			docker.Config{User: "nobody"},
+			func(h container.InspectResponse) string { return h.Config.User }, "nobody",
+			`id -un; touch /a 2>&1`, "nobody\ntouch: cannot touch '/a': Permission denied\n",
+		},
+		"capabilities": {
+			docker.Config{CapAdd: []string{"NET_RAW"}, CapDrop: []string{"ALL"}},
+			func(h container.InspectResponse) string { return fmt.Sprint(h.HostConfig.CapAdd, h.HostConfig.CapDrop) }, "[CAP_NET_RAW] [ALL]",
+			capabilitySets, "CapEff: 0000000000002000 CapBnd: 0000000000002000",
+		},
+		"no capabilities": {
+			docker.Config{CapAdd: []string{}},
+			func(h container.InspectResponse) string { return fmt.Sprint(h.HostConfig.CapAdd, h.HostConfig.CapDrop) }, "[] [ALL]",
+			capabilitySets, "CapEff: 0000000000000000 CapBnd: 0000000000000000",
+		},
+		"new privileges": {
+			docker.Config{NewPrivileges: true},
+			func(h container.InspectResponse) string { return fmt.Sprint(h.HostConfig.SecurityOpt) }, "[]",
+			capabilitySets, "NoNewPrivs: 0",
+		},
+		"network none": {
+			docker.Config{Network: "none"},
+			func(h container.InspectResponse) string { return string(h.HostConfig.NetworkMode) }, "none",
+			`tail -n +2 /proc/net/route | wc -l; ls /sys/class/net; getent hosts example.org || echo unknown
+			(exec 3<>/dev/tcp/192.0.2.1/80) 2>&1 | grep -o 'Network is unreachable' | head -1`,
+			"0\nlo\nunknown\nNetwork is unreachable\n",
+		},
+		"network bridge": {
+			docker.Config{Network: "bridge"},
+			func(h container.InspectResponse) string { return string(h.HostConfig.NetworkMode) }, "bridge",
+			`tail -n +2 /proc/net/route | wc -l`, "2\n",
+		},
+		"network host": {
+			docker.Config{Network: "host"},
+			func(h container.InspectResponse) string { return string(h.HostConfig.NetworkMode) }, "host",
+			`readlink /proc/self/ns/net`, hostNetwork(t),
+		},
+		"a mount": {
+			docker.Config{Mounts: []docker.Mount{{Source: host, Target: "/host"}}},
+			mounted, "bind " + host + " /host true",
+			`cat /host/a; touch /host/b`, "from the host\ntouch: cannot touch '/host/b': Read-only file system\n",
+		},
+		"a writable mount": {
+			docker.Config{Mounts: []docker.Mount{{Source: host, Target: "/host", ReadWrite: true}}},
+			mounted, "bind " + host + " /host false",
+			`echo more >/host/written && ls /host`, "a\nwritten\n",
+		},
+		"a file": {
+			docker.Config{Mounts: []docker.Mount{{Source: host + "/a", Target: "/etc/a.conf"}}},
+			mounted, "bind " + host + "/a /etc/a.conf true",
+			`cat /etc/a.conf`, "from the host\n",
+		},
+		"runtime": {
+			docker.Config{Runtime: "runc"},
+			func(h container.InspectResponse) string { return h.HostConfig.Runtime }, "runc",
+			`echo runs`, "runs\n",
+		},
+		"platform": {
+			docker.Config{Platform: "linux/" + runtime.GOARCH},
+			nil, "",
+			`echo runs`, "runs\n",
+		},
+		"variables": {
+			docker.Config{Env: map[string]string{"GIVEN": "a b\nc"}},
+			nil, "",
+			`printf %s "$GIVEN"; env | grep -c MINI_TEST_OF_THE_HOST`, "a b\nc0\n",
+		},
+	}
+}
+
+func mounted(h container.InspectResponse) string {
+	m := h.HostConfig.Mounts[1] // after the helper's
+	return fmt.Sprint(m.Type, " ", m.Source, " ", m.Target, " ", m.ReadOnly)
+}
+
+// hostNetwork is what the engine's machine calls its network, where that is
+// this one.
+func hostNetwork(t *testing.T) string {
+	t.Helper()
+	if !strings.HasPrefix(dockertest.Client(t).DaemonHost(), "unix://") {
+		return "net:["
+	}
+	name, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// What a network is called does not say whether it leads anywhere.
+func TestNetworkOfAnother(t *testing.T) {
+	e, image, cli := dockertest.Engine(t), dockertest.Image(t), dockertest.Client(t)
+	made, err := cli.NetworkCreate(t.Context(), "mini-test-"+strings.ToLower(t.Name()), network.CreateOptions{Internal: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cli.NetworkRemove(context.WithoutCancel(t.Context()), made.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	nothing, err := cli.NetworkInspect(t.Context(), "none", network.InspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := start(t, e, docker.Config{Image: image})
+	beside := start(t, e, docker.Config{Image: image, Network: "bridge"})
+	for mode, want := range map[string]bool{
+		made.ID:                      true, // other containers are there
+		nothing.ID:                   false,
+		"container:" + alone.Name():  false,
+		"container:" + beside.Name(): true,
+	} {
+		c := docker.Config{Image: image, Network: mode}
+		if err := e.Check(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		box := start(t, e, c)
+		if box.Info().Network != want {
+			t.Errorf("%s: Info.Network is %v", mode, box.Info().Network)
+		}
+		if got := output(t, box, "ls /sys/class/net") != "lo\n"; got != want {
+			t.Errorf("%s: there is an interface: %v", mode, got)
+		}
+		if err := box.Close(t.Context()); err != nil { // before the network
+			t.Error(err)
+		}
+	}
+}
+
+func TestCheckAsksTheEngine(t *testing.T) {
+	e, cli := dockertest.Engine(t), dockertest.Client(t)
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("/run", link); err != nil {
+		t.Fatal(err)
+	}
+	made, err := cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.Image(t), Cmd: []string{"true"}}, nil, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cli.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, container.RemoveOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, tt := range map[string]struct {
+		config docker.Config
+		want   []string // in the mistakes, in order
+	}{
+		"well":                 {docker.Config{Mounts: []docker.Mount{{Source: dir, Target: "/a"}}}, nil},
+		"found by Validate":    {docker.Config{CPUs: -1}, []string{"cpus: -1"}},
+		"network":              {docker.Config{Network: "mini-no-such"}, []string{`network: the engine has no network "mini-no-such"; "none" and "host" always work`}},
+		"container":            {docker.Config{Network: "container:mini-no-such"}, []string{`network: the engine has no container "mini-no-such"`}},
+		"container that stood": {docker.Config{Network: "container:" + made.ID}, []string{"does not run; start it first"}},
+		"runtime":              {docker.Config{Runtime: "mini-no-such"}, []string{`runtime: the engine has no "mini-no-such"; it has `}},
+		"cpus":                 {docker.Config{CPUs: 4096}, []string{"cpus: 4096 are more than the engine's machine has"}},
+		"mounts": {docker.Config{Mounts: []docker.Mount{{Source: dir + "/none", Target: "/a"}, {Source: link, Target: "/b"}}}, []string{
+			"mounts: " + fmt.Sprintf("%.80q", dir+"/none") + " does not exist", "gives commands the engine's socket",
+		}},
+		"by force": {docker.Config{Mounts: []docker.Mount{{Source: link, Target: "/b"}}, Force: true}, nil},
+		"several":  {docker.Config{Network: "mini-no-such", CPUs: 4096}, []string{"network: ", "cpus: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.config.Image = "mini-never-looked-at"
+			err := e.Check(t.Context(), tt.config)
+			found := docker.Mistakes(err)
+			if len(found) != len(tt.want) {
+				t.Fatalf("err = %v, want %d mistakes", err, len(tt.want))
+			}
+			for i, want := range tt.want {
+				if !strings.Contains(found[i].Error(), want) {
+					t.Errorf("mistake %d is %q, want %q", i, found[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestCheckWithoutAnEngine(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // answers a ping
+	e, err := docker.Open(t.Context(), docker.EngineConfig{Host: "tcp://" + s.Listener.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := e.Check(t.Context(), docker.Config{Image: "a"}); status(err) != env.DaemonUnavailable || docker.Mistakes(err) != nil {
+		t.Errorf("err = %v, want DaemonUnavailable", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,278 @@
+package docker_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/env/envtest"
+)
+
+// TestPodman holds podman, behind its Docker-compatible socket, against what is
+// asked of every engine: the conformance suite, limits, and ends of all kinds.
+func TestPodman(t *testing.T) {
+	if testing.Short() {
+		t.Skip("podman needs a minute and a store of its own")
+	}
+	cli := podman(t)
+	e := dockertest.EngineWith(t, docker.EngineConfig{Host: cli.DaemonHost()})
+	base := docker.Config{Image: dockertest.BaseImage, Instance: "podman"}
+
+	t.Run("Conformance", func(t *testing.T) {
+		envtest.Run(t, func(t *testing.T) env.Environment {
+			t.Helper()
+			return start(t, e, base)
+		})
+	})
+	t.Run("Check", func(t *testing.T) {
+		if err := e.Check(t.Context(), base); err != nil {
+			t.Error(err)
+		}
+		c := base
+		c.Network, c.Runtime, c.CPUs = "mini-no-such", "mini-no-such", 4096
+		if found := docker.Mistakes(e.Check(t.Context(), c)); len(found) != 3 {
+			t.Errorf("mistakes %v, want three", found)
+		}
+	})
+	t.Run("Isolation", func(t *testing.T) {
+		c := base
+		c.User, c.ReadOnly, c.MemoryBytes, c.ShmBytes, c.PIDs = "1234", true, 256<<20, 16<<20, 100
+		c.Tmpfs = map[string]int64{"/scratch": 8 << 20}
+		// No limits of processes: with one set, podman forgets the defaults of its
+		// own settings for all others, and asks for more than root may without
+		// CAP_SYS_RESOURCE.
+		//
+		// Nor is CapEff looked at: podman gives what is added to other users too,
+		// Docker to root alone.
+		box := start(t, e, c)
+		got := output(t, box, `id -u; touch /usr/a 2>/dev/null || echo read-only; touch /tmp/a; df -k --output=size /scratch /dev/shm | tail -2 | tr -d ' '
+			`+memoryLimit+`; grep -E '^(CapBnd|NoNewPrivs)' /proc/self/status; tail -n +2 /proc/net/route`)
+		want := "1234\nread-only\n8192\n16384\n268435456\nCapBnd:\t00000000800000fb\nNoNewPrivs:\t1\n"
+		if got != want || box.Info().Network {
+			t.Errorf("commands see %q, want %q; network %v", got, want, box.Info().Network)
+		}
+	})
+	t.Run("Out of memory", func(t *testing.T) {
+		c := base
+		c.MemoryBytes = 64 << 20
+		box := start(t, e, c)
+		if res := run(t, box, "python3 -c 'x = bytearray(1 << 30)'"); res.OOMKilled != 1 || res.ExitCode != 137 {
+			t.Errorf("a gigabyte in 64 MiB: %+v", res)
+		}
+		if got := output(t, box, "echo well"); got != "well\n" {
+			t.Errorf("after that: %q", got)
+		}
+	})
+	t.Run("Refused", func(t *testing.T) {
+		c := base
+		c.User = "nobody-of-that-name"
+		box, err := e.Start(t.Context(), c)
+		if err == nil {
+			t.Fatal(box.Close(t.Context()))
+		}
+		if failure := asError(err); failure.Status != env.StartFailed || !strings.Contains(failure.Hint, "environment.user") {
+			t.Errorf("err = %v, hint %q", err, failure.Hint)
+		}
+	})
+	t.Run("Killed", func(t *testing.T) {
+		box := start(t, e, base)
+		killed := make(chan error, 1)
+		go func() { killed <- cli.ContainerKill(context.WithoutCancel(t.Context()), box.Name(), "KILL") }()
+		_, err := box.Execute(t.Context(), env.Command{Script: "sleep 1000", Timeout: time.Hour})
+		if status(err) != env.ContainerDied {
+			t.Errorf("err = %v, want ContainerDied", err)
+		}
+		if err := <-killed; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("Close", func(t *testing.T) {
+		for range 10 {
+			box := start(t, e, base)
+			output(t, box, "sleep 1000 & true")
+			if err := box.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := cli.ContainerInspect(t.Context(), box.Name()); !errdefs.IsNotFound(err) {
+				t.Errorf("after Close: %v", err)
+			}
+		}
+	})
+	list, err := cli.ContainerList(t.Context(), container.ListOptions{All: true})
+	if err != nil || len(list) > 0 {
+		t.Errorf("left behind: %d containers, %v", len(list), err)
+	}
+}
+
+// podman starts podman's service with a store of its own, which goes with the
+// test, and gives it the base image.
+func podman(t *testing.T) *client.Client {
+	t.Helper()
+	docker := dockertest.Client(t)
+	dockertest.Image(t)
+	for _, program := range []string{"podman", "conmon", "runc"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing(t, "%s is not installed; scripts/podman.sh does it", program)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("the tests run podman as root only: without it, there are no limits on older control groups")
+	}
+	dir := t.TempDir()
+	settings := podmanSettings(t, dir)
+	t.Cleanup(func() {
+		within(t, 30*time.Second, "everything of podman's has ended", func() bool { return !named(t, dir) })
+		unmount(t, dir)
+	})
+	socket := "unix://" + filepath.Join(dir, "s")
+
+	var said bytes.Buffer
+	service := exec.Command("podman", "system", "service", "--time=0", socket) //nolint:noctx // its end is below
+	service.Env = append(os.Environ(), settings...)
+	service.Stdout, service.Stderr = &said, &said
+	service.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := service.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = service.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = service.Wait()
+		if t.Failed() {
+			t.Logf("podman said:\n%s", noSystemd.ReplaceAllString(said.String(), ""))
+		}
+	})
+	cli, err := client.NewClientWithOpts(client.WithHost(socket), client.WithAPIVersionNegotiation())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cli.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	within(t, 30*time.Second, "podman answers", func() bool {
+		_, err := cli.Ping(t.Context())
+		return err == nil
+	})
+	give(t, docker, cli)
+	return cli
+}
+
+// podmanSettings keeps podman away from everything that is not the test's, and
+// from what a machine without systemd or without the right to raise limits does
+// not have. It is the environment that podman needs.
+func podmanSettings(t *testing.T, dir string) []string {
+	t.Helper()
+	// podman's interface for Docker swaps the two limits of a default.
+	conf := fmt.Sprintf(`[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=32768:32768"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+lock_type = "file"
+tmp_dir = %[1]q
+static_dir = %[2]q
+volume_path = %[3]q
+[network]
+network_config_dir = %[4]q
+`, dir+"/tmp", dir+"/static", dir+"/volumes", dir+"/net")
+	storage := fmt.Sprintf("[storage]\ndriver = \"overlay\"\ngraphroot = %q\nrunroot = %q\n"+
+		"[storage.options.overlay]\nskip_mount_home = \"true\"\n", dir+"/root", dir+"/run")
+	for name, text := range map[string]string{"containers.conf": conf, "storage.conf": storage} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"tmp", "net"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{
+		"CONTAINERS_CONF=" + dir + "/containers.conf", "CONTAINERS_STORAGE_CONF=" + dir + "/storage.conf",
+	}
+}
+
+// give copies the base image from one engine to another.
+func give(t *testing.T, from, to *client.Client) {
+	t.Helper()
+	image, err := from.ImageSave(t.Context(), []string{dockertest.BaseImage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer image.Close()
+	loaded, err := to.ImageLoad(t.Context(), image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loaded.Body.Close()
+	if _, err := io.Copy(io.Discard, loaded.Body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noSystemd is what podman says of every container where there is no systemd.
+var noSystemd = regexp.MustCompile(`(?m)^.*unable to get systemd connection.*\n`)
+
+// named says that a program runs whose arguments name a folder: podman leaves
+// the last of its work to programs in the background.
+func named(t *testing.T, dir string) bool {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		args, err := os.ReadFile(file)
+		return err == nil && bytes.Contains(args, []byte(dir+"/"))
+	})
+}
+
+// unmount ends the mounts below a folder, the last made first.
+func unmount(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var targets []string
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) > 4 && strings.HasPrefix(fields[4], dir+"/") {
+			targets = append(targets, fields[4])
+		}
+	}
+	for _, target := range slices.Backward(targets) {
+		if err := syscall.Unmount(target, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", target, err)
+		}
+	}
+}
+
+// missing skips the test, or fails it where nothing may be missing.
+func missing(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("MINI_REQUIRE_DOCKER") == "1" {
+		t.Fatalf(format+" (MINI_REQUIRE_DOCKER=1)", args...)
+	}
+	t.Skipf(format, args...)
+}

@@ -1,0 +1,210 @@
+package docker_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/env/helper/binaries"
+)
+
+// withoutBash makes an image from the base image that has sh alone.
+func withoutBash(t *testing.T) string {
+	t.Helper()
+	cli := dockertest.Client(t)
+	made, err := cli.ContainerCreate(t.Context(),
+		&container.Config{Image: dockertest.Image(t), Cmd: []string{"rm", "-f", "/bin/bash", "/usr/bin/bash", "/bin/rbash", "/usr/bin/rbash"}},
+		&container.HostConfig{NetworkMode: "none"}, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cli.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, container.RemoveOptions{Force: true}); err != nil {
+			t.Error(err)
+		}
+	})
+	ended, failed := cli.ContainerWait(t.Context(), made.ID, container.WaitConditionNextExit)
+	if err := cli.ContainerStart(t.Context(), made.ID, container.StartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case r := <-ended:
+		if r.StatusCode != 0 {
+			t.Fatalf("rm ended with %d", r.StatusCode)
+		}
+	case err := <-failed:
+		t.Fatal(err)
+	}
+	const ref = "mini-test-sh"
+	if _, err := cli.ContainerCommit(t.Context(), made.ID, container.CommitOptions{Reference: ref, Changes: []string{"CMD []"}}); err != nil {
+		t.Fatal(err)
+	}
+	dropImage(t, ref)
+	return ref
+}
+
+func TestImageWithoutBash(t *testing.T) {
+	e, ref := dockertest.Engine(t), withoutBash(t)
+	for name, tt := range map[string]struct {
+		interpreter []string
+		fails, hint string // empty where it starts
+		warns       string
+	}{
+		"bash is asked for": {[]string{"bash", "-c"}, "the image has no bash", "environment.interpreter: [sh, -c]", ""},
+		"by its path":       {[]string{"/bin/bash", "-c"}, "the image has no /bin/bash", "environment.interpreter: [sh, -c]", ""},
+		"another shell":     {[]string{"zsh", "-c"}, "the image has no zsh", "set environment.interpreter to one that it has", ""},
+		"sh is asked for":   {[]string{"sh", "-c"}, "", "", ""},
+		"with options":      {[]string{"/bin/sh", "-ec"}, "", "", ""},
+		"nothing is":        {nil, "", "", "the image has no bash; commands run with "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := docker.Config{Image: ref, Interpreter: tt.interpreter, Instance: "mini-test-" + t.Name()}
+			if tt.fails != "" {
+				refused(t, e, c, tt.fails, tt.hint)
+				return
+			}
+			box := start(t, e, c)
+			if got := output(t, box, `command -v bash || true; [ -n "$BASH_VERSION" ] || echo "$0" "$((6*7))"`); !strings.HasSuffix(got, " 42\n") {
+				t.Errorf("commands print %q", got)
+			}
+			w := strings.Join(box.Info().Warnings, "\n")
+			if !strings.HasPrefix(w, tt.warns) || (w == "") != (tt.warns == "") {
+				t.Errorf("warnings %q, want %q", w, tt.warns)
+			}
+		})
+	}
+}
+
+// refused holds that a start fails with one line and a hint, and leaves nothing.
+func refused(t *testing.T, e *docker.Engine, c docker.Config, text, hint string) {
+	t.Helper()
+	box, err := e.Start(t.Context(), c)
+	if err == nil {
+		t.Error(box.Close(t.Context()))
+	}
+	failure := asError(err)
+	if failure.Status != env.StartFailed || !strings.Contains(err.Error(), text) || !strings.Contains(failure.Hint, hint) {
+		t.Errorf("err = %v, hint %q; want StartFailed with %q and %q", err, failure.Hint, text, hint)
+	}
+	if strings.Contains(strings.TrimSpace(err.Error()), "\n") {
+		t.Errorf("more than a line: %v", err)
+	}
+	if names := containers(t, c.Instance); len(names) > 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+func TestStartsThatTheEngineRefuses(t *testing.T) {
+	e := dockertest.Engine(t)
+	for name, tt := range map[string]struct {
+		config     docker.Config
+		text, hint string
+	}{
+		"a user that the image lacks":  {docker.Config{User: "nobody-of-that-name"}, "unable to find user nobody-of-that-name", "the image has no such user; change environment.user"},
+		"a group that the image lacks": {docker.Config{User: "root:no-group-of-that-name"}, "unable to find group no-group-of-that-name", "the image has no such group; change environment.user"},
+		"more than the engine may":     {docker.Config{Ulimits: []docker.Ulimit{{"nofile", 1 << 40, 1 << 40}}}, "rlimit", "the engine may not give so much; lower environment.ulimits"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.config.Image, tt.config.Instance = dockertest.Image(t), "mini-test-refused"
+			refused(t, e, tt.config, tt.text, tt.hint)
+		})
+	}
+}
+
+// TestImageOfAnotherArchitecture has one whose processor is not the machine's.
+func TestImageOfAnotherArchitecture(t *testing.T) {
+	other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
+	if other == "" {
+		t.Skipf("there is no helper for another architecture than %s", runtime.GOARCH)
+	}
+	if runs, _ := filepath.Glob("/proc/sys/fs/binfmt_misc/qemu-*"); len(runs) > 0 {
+		t.Skipf("this machine runs other architectures too: %s", runs)
+	}
+	const ref = "mini-test-other-architecture:latest"
+	layer := tarball(t, "a")
+	loaded, err := dockertest.Client(t).ImageLoad(t.Context(), bytes.NewReader(archived(t, map[string][]byte{
+		"layer.tar":     layer,
+		"config.json":   fmt.Appendf(nil, `{"architecture":%q,"os":"linux","config":{},"rootfs":{"type":"layers","diff_ids":[%q]}}`, other, digest(layer)),
+		"manifest.json": fmt.Appendf(nil, `[{"Config":"config.json","RepoTags":[%q],"Layers":["layer.tar"]}]`, ref),
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, loaded.Body); err != nil {
+		t.Fatal(err)
+	}
+	if err := loaded.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dropImage(t, ref)
+	e := dockertest.EngineWith(t, docker.EngineConfig{HelperDir: otherHelper(t, other)})
+	refused(t, e, docker.Config{Image: ref, Instance: "mini-test-other"}, "exec format error",
+		"the image is of another architecture than the machine; choose another image or platform")
+}
+
+// archived is a tar of files, in the order of their names.
+func archived(t *testing.T, files map[string][]byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(files[name]))})
+		if err == nil {
+			_, err = w.Write(files[name])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// otherHelper is a folder with the helper for one architecture; its volume goes
+// with the test.
+func otherHelper(t *testing.T, arch string) string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, binaries.Name(arch)), "github.com/minibench/mini/cmd/mini-helper")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	content, err := os.ReadFile(filepath.Join(dir, binaries.Name(arch)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		name := fmt.Sprintf("mini-helper-%.16s-%s", strings.TrimPrefix(digest(content), "sha256:"), arch)
+		if err := dockertest.Client(t).VolumeRemove(context.WithoutCancel(t.Context()), name, false); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// asError is an *env.Error, an empty one for other errors.
+func asError(err error) *env.Error {
+	if e, ok := errors.AsType[*env.Error](err); ok {
+		return e
+	}
+	return &env.Error{}
+}
