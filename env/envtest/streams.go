@@ -63,7 +63,7 @@ func (b box) get(f env.Files, path string) []entry {
 	r := tar.NewReader(&tree)
 	for {
 		h, err := r.Next()
-		if err == io.EOF { //nolint:errorlint // the reader's own, as it is
+		if err == io.EOF {
 			return entries
 		}
 		content, err2 := io.ReadAll(r)

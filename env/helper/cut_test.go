@@ -144,7 +144,7 @@ func talk(t testing.TB, peer io.ReadWriteCloser) (steps int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer c.Close() //nolint:errcheck // never fails
+	defer c.Close()
 	r, err := c.Execute(t.Context(), env.Command{Script: "x"})
 	if err != nil {
 		return 1, err
@@ -266,7 +266,7 @@ func FuzzClient(f *testing.F) {
 		if err != nil {
 			return
 		}
-		defer c.Close() //nolint:errcheck // never fails
+		defer c.Close()
 		for range 3 {
 			r, err := c.Execute(t.Context(), env.Command{Script: "x"})
 			if len(r.Output) > env.DefaultOutputLimit {

@@ -17,7 +17,7 @@ type Done struct {
 
 // EncodeMore makes the body of a More frame: how many chunks were used up
 // (uint32 big endian).
-func EncodeMore(chunks int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(chunks)) } //nolint:gosec // Window at most
+func EncodeMore(chunks int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(chunks)) }
 
 // DecodeMore is the inverse of EncodeMore. The count is from 1 to Window.
 func DecodeMore(body []byte) (int, error) {

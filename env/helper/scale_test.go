@@ -29,17 +29,17 @@ func resident(t *testing.T) int64 {
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.Sys - m.HeapReleased) //nolint:gosec // never near the bound
+	return int64(m.Sys - m.HeapReleased)
 }
 
 // answer is a scripted helper that prints, for every command, the output that
 // its settings ask for. All share that output: its memory is not the clients'.
 func answer(conn net.Conn, output []byte) error {
-	defer conn.Close() //nolint:errcheck // the client may have closed it
+	defer conn.Close()
 	for {
 		f, err := helper.ReadFrame(conn, helper.MaxRequest)
 		if err != nil {
-			return nil //nolint:nilerr // the end of the conversation
+			return nil // the end of the conversation
 		}
 		switch f.Kind {
 		case helper.KindSetup:

@@ -57,7 +57,7 @@ func floor(b *testing.B, shell string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer syscall.Close(null) //nolint:errcheck // nothing was written
+	defer syscall.Close(null)
 	fd := uintptr(null)
 	pid, err := syscall.ForkExec(shell, []string{shell, "-c", "true"}, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{fd, fd, fd}})
 	if err != nil {
@@ -75,7 +75,7 @@ func BenchmarkFlood(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer r.Close(b.Context()) //nolint:errcheck // nothing is left running
+	defer r.Close(b.Context())
 	for b.Loop() {
 		res, err := r.Run(b.Context(), process.Command{Script: "head -c 200000000 /dev/zero", Dir: "/", Env: os.Environ(), Timeout: time.Minute}, io.Discard)
 		if err != nil || res.Bytes != 200_000_000 {

@@ -23,7 +23,7 @@ func TestFilesStaySmall(t *testing.T) {
 	if !ok {
 		t.Fatal("no files")
 	}
-	defer box.(env.Environment).Close(t.Context()) //nolint:errcheck,forcetypeassert // it is one, and its Close cannot fail
+	defer box.(env.Environment).Close(t.Context()) // it is one, and its Close cannot fail
 	dir := t.TempDir()
 	r, w := io.Pipe()
 	go func() {
