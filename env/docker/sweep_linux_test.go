@@ -104,7 +104,7 @@ func (m *things) there() []string {
 	return found
 }
 
-func named(left []docker.Leftover) []string {
+func labels(left []docker.Leftover) []string {
 	var names []string
 	for _, l := range left {
 		names = append(names, string(l.Kind)+" "+l.Name)
@@ -164,12 +164,12 @@ func TestSweep(t *testing.T) {
 	stays := slices.Concat(slices.Collect(maps.Values(keep))...)
 
 	planned, err := e.Leftovers(t.Context())
-	if err != nil || !slices.Equal(named(planned), want) {
-		t.Errorf("would be removed: %q, %v; want %q", named(planned), err, want)
+	if err != nil || !slices.Equal(labels(planned), want) {
+		t.Errorf("would be removed: %q, %v; want %q", labels(planned), err, want)
 	}
 	removed, err := e.Sweep(t.Context())
-	if err != nil || !slices.Equal(named(removed), want) {
-		t.Errorf("said to be removed: %q, %v; want %q", named(removed), err, want)
+	if err != nil || !slices.Equal(labels(removed), want) {
+		t.Errorf("said to be removed: %q, %v; want %q", labels(removed), err, want)
 	}
 	for _, l := range removed {
 		if s := l.String(); !strings.Contains(s, "instance a__b-1") || !strings.Contains(s, "run r") || !strings.Contains(s, "process ") || !strings.Contains(s, " old") {
@@ -192,8 +192,8 @@ func TestSweep(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range owned {
-		if !slices.Contains(named(removed), name) {
-			t.Errorf("once its owner is dead, %s: not swept; removed were %q", name, named(removed))
+		if !slices.Contains(labels(removed), name) {
+			t.Errorf("once its owner is dead, %s: not swept; removed were %q", name, labels(removed))
 		}
 	}
 }
@@ -218,8 +218,8 @@ func TestSweepOfWhatIsInUse(t *testing.T) {
 	m.volume("of-the-dead", dead)
 	use("dead-too", "of-the-dead", dead)
 	removed, err := e.Sweep(t.Context())
-	if want := []string{"container dead-too", "volume of-the-dead"}; err != nil || !slices.Equal(named(removed), want) {
-		t.Errorf("removed %q, %v; want %q", named(removed), err, want)
+	if want := []string{"container dead-too", "volume of-the-dead"}; err != nil || !slices.Equal(labels(removed), want) {
+		t.Errorf("removed %q, %v; want %q", labels(removed), err, want)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestTwoSweepsAtOnce(t *testing.T) {
 	}
 	t.Logf("%d containers in %s: %d by one mini and %d by the other", leftovers, time.Since(begin).Round(time.Millisecond), len(lists[0]), len(lists[1]))
 	// Now and then the engine tells both that it was them.
-	if both := named(slices.Concat(lists...)); len(slices.Compact(both)) != leftovers {
+	if both := labels(slices.Concat(lists...)); len(slices.Compact(both)) != leftovers {
 		t.Errorf("%d were said to be removed, want %d", len(slices.Compact(both)), leftovers)
 	}
 	for _, name := range m.there() {

@@ -104,7 +104,7 @@ func TestNoHelper(t *testing.T) {
 		"no such program":  {[]string{"/no/such/program"}, "no such file"},
 		"fails at once":    {[]string{"sh", "-c", "echo because >&2; exit 3"}, "because"},
 		"status":           {[]string{"sh", "-c", "exit 3"}, "status 3"},
-		"says other words": {[]string{"sh", "-c", "echo hello there, general"}, "frame"},
+		"says other words": {[]string{"sh", "-c", "echo hello there, general; cat >/dev/null"}, "frame"},
 		"killed":           {[]string{"sh", "-c", "setsid -f bash -c 'exec -a " + word + " sleep 300'; kill -9 $$"}, "signal 9"},
 	} {
 		t.Run(name, func(t *testing.T) {
