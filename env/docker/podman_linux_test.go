@@ -145,9 +145,10 @@ func podman(t *testing.T) *client.Client {
 	socket := "unix://" + filepath.Join(dir, "s")
 
 	var said bytes.Buffer
-	service := exec.Command("podman", "system", "service", "--time=0", socket) //nolint:noctx // its end is below
+	service := exec.Command("podman", "system", "service", "--time=0", socket) // its end is below
 	service.Env = append(os.Environ(), settings...)
 	service.Stdout, service.Stderr = &said, &said
+	service.Dir = dir // where its containers' watchers leave a note when memory runs out
 	service.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := service.Start(); err != nil {
 		t.Fatal(err)
