@@ -136,6 +136,7 @@ func ownerOf(t *testing.T, m *things, p *process) (label string, other func(fiel
 }
 
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	d := dockertest.Daemon(t)
 	e, m := d.Engine(docker.EngineConfig{}), newThings(t, d)
 	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
@@ -201,6 +202,7 @@ func TestSweep(t *testing.T) {
 // A volume or network that is in use is not touched, whoever made it; the
 // container of a dead mini goes first, so that nothing is in its use.
 func TestSweepOfWhatIsInUse(t *testing.T) {
+	t.Parallel()
 	d := dockertest.Daemon(t)
 	e, m := d.Engine(docker.EngineConfig{}), newThings(t, d)
 	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
@@ -226,6 +228,7 @@ func TestSweepOfWhatIsInUse(t *testing.T) {
 // Two minis start at once and find the same leftovers: each is removed, and is
 // in the list of who did it.
 func TestTwoSweepsAtOnce(t *testing.T) {
+	t.Parallel()
 	const leftovers = 200
 	d := dockertest.Daemon(t)
 	first, second, m := d.Engine(docker.EngineConfig{}), d.Engine(docker.EngineConfig{}), newThings(t, d)
