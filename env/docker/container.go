@@ -61,7 +61,7 @@ func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, e
 // execute is Execute, with an eye on the engine while the command runs.
 func (c *Container) execute(ctx context.Context, cmd env.Command) (env.Result, error) {
 	defer c.still.settle()
-	defer c.engine.pulse.watch(c.client.Abandon)()
+	defer c.engine.pulse.watch(ctx, c.client.Abandon)()
 	return c.client.Execute(ctx, cmd)
 }
 

@@ -53,6 +53,7 @@ type Engine struct {
 	pulls    flights
 	fills    flights
 	pulse    *pulse
+	parting  func() // settles what is owed, at the end
 
 	mu      sync.Mutex
 	open    map[*Container]struct{}
@@ -104,6 +105,11 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 		func(ctx context.Context) error { _, err := cli.Ping(ctx); return err },
 		func(ctx context.Context) { e.lookForPaused(ctx, cli) })
 	e.api = &bounded{api: cli, pulse: e.pulse}
+	e.parting = func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		defer cancel()
+		e.settle(ctx)
+	}
 	if e.owner, err = self(); err != nil {
 		_ = cli.Close() // nothing was sent
 		return nil, err
@@ -149,9 +155,7 @@ func (e *Engine) Warnings() []string { return e.warnings }
 // cannot be removed through it any more: close them first. Those whose removal
 // had failed are tried once more.
 func (e *Engine) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
-	defer cancel()
-	e.settle(ctx)
+	e.parting()
 	e.pulse.close()
 	if err := e.api.Close(); err != nil {
 		return fmt.Errorf("close engine connection: %w", err)

@@ -68,7 +68,7 @@ func (e *Engine) lookForPaused(ctx context.Context, raw api) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Silence)
 	defer cancel()
 	list, err := raw.ContainerList(ctx, container.ListOptions{
-		Filters: filters.NewArgs(filters.Arg("label", labelOwner), filters.Arg("status", string(container.StatePaused))),
+		Filters: filters.NewArgs(filters.Arg("label", labelOwner), filters.Arg("status", container.StatePaused)),
 	})
 	if err != nil {
 		return // the pulse is there to judge that

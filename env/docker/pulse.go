@@ -63,9 +63,9 @@ func (p *pulse) silence() time.Duration {
 
 // watch has lost called when the engine falls silent before leave is. It costs
 // a timer; most waits are over before the first beat.
-func (p *pulse) watch(lost func(error)) (leave func()) {
+func (p *pulse) watch(ctx context.Context, lost func(error)) (leave func()) {
 	v := &vigil{lost: lost}
-	v.timer = time.AfterFunc(beat, func() { p.join(v) })
+	v.timer = time.AfterFunc(beat, func() { p.join(ctx, v) })
 	return func() {
 		if !v.timer.Stop() {
 			p.part(v)
@@ -73,7 +73,7 @@ func (p *pulse) watch(lost func(error)) (leave func()) {
 	}
 }
 
-func (p *pulse) join(v *vigil) {
+func (p *pulse) join(ctx context.Context, v *vigil) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if v.over {
@@ -81,8 +81,7 @@ func (p *pulse) join(v *vigil) {
 	}
 	p.waiting[v] = struct{}{}
 	if p.stop == nil {
-		var ctx context.Context
-		ctx, p.stop = context.WithCancel(context.Background()) //nolint:gosec // part cancels it, when the last one leaves
+		ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx)) // the worker is for those too who join later
 		p.worker.Go(func() { p.listen(ctx) })
 	}
 }

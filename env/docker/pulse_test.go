@@ -36,7 +36,7 @@ func TestPulse(t *testing.T) {
 				p := newPulse(4*time.Second, tt.ask, func(context.Context) {})
 				lost := make(chan error, 1)
 				begin := time.Now()
-				leave := p.watch(func(err error) { lost <- err })
+				leave := p.watch(t.Context(), func(err error) { lost <- err })
 				var heard <-chan time.Time
 				if tt.bytes > 0 {
 					tick := time.NewTicker(tt.bytes)
@@ -74,7 +74,7 @@ func TestPulseOfShortWaits(t *testing.T) {
 		asked := 0
 		p := newPulse(4*time.Second, func(context.Context) error { asked++; return nil }, func(context.Context) {})
 		for range 1000 {
-			leave := p.watch(func(err error) { t.Errorf("lost: %v", err) })
+			leave := p.watch(t.Context(), func(err error) { t.Errorf("lost: %v", err) })
 			time.Sleep(beat / 2)
 			leave()
 		}
@@ -122,6 +122,6 @@ func TestStillness(t *testing.T) {
 func BenchmarkWatch(b *testing.B) {
 	p := newPulse(4*time.Second, silent, func(context.Context) {})
 	for b.Loop() {
-		p.watch(func(error) {})()
+		p.watch(b.Context(), func(error) {})()
 	}
 }

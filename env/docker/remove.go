@@ -53,7 +53,7 @@ func (e *Engine) waitRemoved(ctx context.Context, id string) {
 	gone, failed := e.api.ContainerWait(ctx, id, container.WaitConditionRemoved)
 	select {
 	case <-gone:
-	case err := <-failed: //nolint:errcheck // the next request of the removal meets it too
+	case err := <-failed: // the next request of the removal meets it too
 		if errdefs.IsNotFound(err) {
 			return
 		}

@@ -39,7 +39,7 @@ func request[T any](ctx context.Context, b *bounded, do func(context.Context) (T
 	defer cancel()
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	defer b.pulse.watch(lose)()
+	defer b.pulse.watch(ctx, lose)()
 	v, err := do(ctx)
 	switch {
 	case err == nil:
@@ -72,10 +72,12 @@ func errOnly(ctx context.Context, b *bounded, do func(context.Context) error) er
 // Ping is the first word; whoever waits for it knows how long he wants to.
 func (b *bounded) Ping(ctx context.Context) (types.Ping, error) { return b.api.Ping(ctx) }
 
+// ImageInspect implements api, as the methods below do: each is a request, and bounded.
 func (b *bounded) ImageInspect(ctx context.Context, ref string, o ...client.ImageInspectOption) (image.InspectResponse, error) {
 	return request(ctx, b, func(ctx context.Context) (image.InspectResponse, error) { return b.api.ImageInspect(ctx, ref, o...) })
 }
 
+// ContainerCreate implements api.
 func (b *bounded) ContainerCreate(
 	ctx context.Context, c *container.Config, h *container.HostConfig, n *network.NetworkingConfig, p *ocispec.Platform, name string,
 ) (container.CreateResponse, error) {
@@ -115,62 +117,76 @@ func (b *bounded) ContainerAttach(ctx context.Context, id string, o container.At
 // be before the container starts.
 func (b *bounded) ContainerWait(ctx context.Context, id string, c container.WaitCondition) (<-chan container.WaitResponse, <-chan error) {
 	ctx, lose := context.WithCancelCause(ctx)
-	defer b.pulse.watch(lose)()
+	defer b.pulse.watch(ctx, lose)()
 	ended, failed := b.api.ContainerWait(ctx, id, c)
 	context.AfterFunc(ctx, func() { lose(nil) }) // the caller's end is this one's
 	return ended, failed
 }
 
+// ContainerStart implements api.
 func (b *bounded) ContainerStart(ctx context.Context, id string, o container.StartOptions) error {
 	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.ContainerStart(ctx, id, o) })
 }
 
+// ContainerRemove implements api.
 func (b *bounded) ContainerRemove(ctx context.Context, id string, o container.RemoveOptions) error {
 	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.ContainerRemove(ctx, id, o) })
 }
 
+// ContainerInspect implements api.
 func (b *bounded) ContainerInspect(ctx context.Context, id string) (container.InspectResponse, error) {
 	return request(ctx, b, func(ctx context.Context) (container.InspectResponse, error) { return b.api.ContainerInspect(ctx, id) })
 }
 
+// ContainerList implements api.
 func (b *bounded) ContainerList(ctx context.Context, o container.ListOptions) ([]container.Summary, error) {
 	return request(ctx, b, func(ctx context.Context) ([]container.Summary, error) { return b.api.ContainerList(ctx, o) })
 }
 
+// ContainerStatPath implements api.
 func (b *bounded) ContainerStatPath(ctx context.Context, id, path string) (container.PathStat, error) {
 	return request(ctx, b, func(ctx context.Context) (container.PathStat, error) { return b.api.ContainerStatPath(ctx, id, path) })
 }
 
+// CopyToContainer implements api.
 func (b *bounded) CopyToContainer(ctx context.Context, id, path string, content io.Reader, o container.CopyToContainerOptions) error {
 	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.CopyToContainer(ctx, id, path, content, o) })
 }
 
+// NetworkList implements api.
 func (b *bounded) NetworkList(ctx context.Context, o network.ListOptions) ([]network.Summary, error) {
 	return request(ctx, b, func(ctx context.Context) ([]network.Summary, error) { return b.api.NetworkList(ctx, o) })
 }
 
+// NetworkRemove implements api.
 func (b *bounded) NetworkRemove(ctx context.Context, id string) error {
 	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.NetworkRemove(ctx, id) })
 }
 
+// NetworkInspect implements api.
 func (b *bounded) NetworkInspect(ctx context.Context, name string, o network.InspectOptions) (network.Inspect, error) {
 	return request(ctx, b, func(ctx context.Context) (network.Inspect, error) { return b.api.NetworkInspect(ctx, name, o) })
 }
 
+// Info implements api.
 func (b *bounded) Info(ctx context.Context) (system.Info, error) { return request(ctx, b, b.api.Info) }
 
+// ServerVersion implements api.
 func (b *bounded) ServerVersion(ctx context.Context) (types.Version, error) {
 	return request(ctx, b, b.api.ServerVersion)
 }
 
+// VolumeCreate implements api.
 func (b *bounded) VolumeCreate(ctx context.Context, o volume.CreateOptions) (volume.Volume, error) {
 	return request(ctx, b, func(ctx context.Context) (volume.Volume, error) { return b.api.VolumeCreate(ctx, o) })
 }
 
+// VolumeList implements api.
 func (b *bounded) VolumeList(ctx context.Context, o volume.ListOptions) (volume.ListResponse, error) {
 	return request(ctx, b, func(ctx context.Context) (volume.ListResponse, error) { return b.api.VolumeList(ctx, o) })
 }
 
+// VolumeRemove implements api.
 func (b *bounded) VolumeRemove(ctx context.Context, name string, force bool) error {
 	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.VolumeRemove(ctx, name, force) })
 }

@@ -104,7 +104,7 @@ func (m *things) there() []string {
 	return found
 }
 
-func labels(left []docker.Leftover) []string {
+func namesOf(left []docker.Leftover) []string {
 	var names []string
 	for _, l := range left {
 		names = append(names, string(l.Kind)+" "+l.Name)
@@ -136,6 +136,7 @@ func ownerOf(t *testing.T, m *things, p *process) (label string, other func(fiel
 }
 
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	d := dockertest.Daemon(t)
 	e, m := d.Engine(docker.EngineConfig{}), newThings(t, d)
 	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
@@ -164,12 +165,12 @@ func TestSweep(t *testing.T) {
 	stays := slices.Concat(slices.Collect(maps.Values(keep))...)
 
 	planned, err := e.Leftovers(t.Context())
-	if err != nil || !slices.Equal(labels(planned), want) {
-		t.Errorf("would be removed: %q, %v; want %q", labels(planned), err, want)
+	if err != nil || !slices.Equal(namesOf(planned), want) {
+		t.Errorf("would be removed: %q, %v; want %q", namesOf(planned), err, want)
 	}
 	removed, err := e.Sweep(t.Context())
-	if err != nil || !slices.Equal(labels(removed), want) {
-		t.Errorf("said to be removed: %q, %v; want %q", labels(removed), err, want)
+	if err != nil || !slices.Equal(namesOf(removed), want) {
+		t.Errorf("said to be removed: %q, %v; want %q", namesOf(removed), err, want)
 	}
 	for _, l := range removed {
 		if s := l.String(); !strings.Contains(s, "instance a__b-1") || !strings.Contains(s, "run r") || !strings.Contains(s, "process ") || !strings.Contains(s, " old") {
@@ -192,8 +193,8 @@ func TestSweep(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range owned {
-		if !slices.Contains(labels(removed), name) {
-			t.Errorf("once its owner is dead, %s: not swept; removed were %q", name, labels(removed))
+		if !slices.Contains(namesOf(removed), name) {
+			t.Errorf("once its owner is dead, %s: not swept; removed were %q", name, namesOf(removed))
 		}
 	}
 }
@@ -201,6 +202,7 @@ func TestSweep(t *testing.T) {
 // A volume or network that is in use is not touched, whoever made it; the
 // container of a dead mini goes first, so that nothing is in its use.
 func TestSweepOfWhatIsInUse(t *testing.T) {
+	t.Parallel()
 	d := dockertest.Daemon(t)
 	e, m := d.Engine(docker.EngineConfig{}), newThings(t, d)
 	p := spawnAt(t, d.Host(), docker.Config{Image: dockertest.SmallImage})
@@ -218,14 +220,15 @@ func TestSweepOfWhatIsInUse(t *testing.T) {
 	m.volume("of-the-dead", dead)
 	use("dead-too", "of-the-dead", dead)
 	removed, err := e.Sweep(t.Context())
-	if want := []string{"container dead-too", "volume of-the-dead"}; err != nil || !slices.Equal(labels(removed), want) {
-		t.Errorf("removed %q, %v; want %q", labels(removed), err, want)
+	if want := []string{"container dead-too", "volume of-the-dead"}; err != nil || !slices.Equal(namesOf(removed), want) {
+		t.Errorf("removed %q, %v; want %q", namesOf(removed), err, want)
 	}
 }
 
 // Two minis start at once and find the same leftovers: each is removed, and is
 // in the list of who did it.
 func TestTwoSweepsAtOnce(t *testing.T) {
+	t.Parallel()
 	const leftovers = 200
 	d := dockertest.Daemon(t)
 	first, second, m := d.Engine(docker.EngineConfig{}), d.Engine(docker.EngineConfig{}), newThings(t, d)
@@ -257,7 +260,7 @@ func TestTwoSweepsAtOnce(t *testing.T) {
 	}
 	t.Logf("%d containers in %s: %d by one mini and %d by the other", leftovers, time.Since(begin).Round(time.Millisecond), len(lists[0]), len(lists[1]))
 	// Now and then the engine tells both that it was them.
-	if both := labels(slices.Concat(lists...)); len(slices.Compact(both)) != leftovers {
+	if both := namesOf(slices.Concat(lists...)); len(slices.Compact(both)) != leftovers {
 		t.Errorf("%d were said to be removed, want %d", len(slices.Compact(both)), leftovers)
 	}
 	for _, name := range m.there() {

@@ -69,7 +69,7 @@ func Daemon(t testing.TB, options ...DaemonOption) *Second {
 	}
 	// The path of a socket has room for about a hundred bytes, fewer than
 	// t.TempDir takes.
-	dir, err := os.MkdirTemp("", "mini-d-")
+	dir, err := os.MkdirTemp("", "mini-d-") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,10 +124,11 @@ func (s *Second) Start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer log.Close()                           //nolint:errcheck // the process has its own
-	ctx := context.WithoutCancel(s.t.Context()) // clean ends it, and needs it after the test
-	s.cmd = exec.CommandContext(ctx, "dockerd", "--config-file", s.file("config.json"), "--data-root", s.data(), "--exec-root", s.file("exec"),
-		"--pidfile", s.file("pid"), "--host", s.Host(), "--bridge", "none", "--iptables=false") //nolint:gosec // paths of our own
+	defer log.Close()                                            //nolint:errcheck // the process has its own
+	ctx := context.WithoutCancel(s.t.Context())                  // clean ends it, and needs it after the test
+	s.cmd = exec.CommandContext(ctx, "dockerd", "--config-file", //nolint:gosec // paths of our own
+		s.file("config.json"), "--data-root", s.data(), "--exec-root", s.file("exec"),
+		"--pidfile", s.file("pid"), "--host", s.Host(), "--bridge", "none", "--iptables=false")
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET, Setpgid: true}
 	// What one has left that was killed. Its containerd died with it, but may

@@ -71,7 +71,7 @@ var small = sync.OnceValues(func() ([]byte, error) {
 		if err := put(program, "bin/"+name); err != nil {
 			return nil, err
 		}
-		needs, err := exec.Command("ldd", program).CombinedOutput() //nolint:gosec,noctx // found on the PATH, and quick
+		needs, err := exec.Command("ldd", program).CombinedOutput() //nolint:gosec // found on the PATH, and quick
 		if err != nil {
 			return nil, fmt.Errorf("ldd %s: %w: %s", program, err, needs)
 		}

@@ -102,7 +102,7 @@ func mutePort(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			defer conn.Close() //nolint:revive // all at the end: they stay open on purpose
+			defer conn.Close() // all at the end: they stay open on purpose
 		}
 	}()
 	t.Cleanup(func() {
@@ -115,7 +115,7 @@ func mutePort(t *testing.T) string {
 // lockedSocket is one that only root may talk to.
 func lockedSocket(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mini-s-") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "mini-s-") //nolint:usetesting // the path of a socket has room for a hundred bytes
 	if err != nil {
 		t.Fatal(err)
 	}
