@@ -20,6 +20,8 @@ type Container struct {
 	death  *death
 	client *helper.Client
 	info   env.Info
+	// releaseImage says that the image is not needed here any more.
+	releaseImage func()
 
 	closing sync.Mutex
 	closed  bool
@@ -82,6 +84,7 @@ func (c *Container) Close(ctx context.Context) error {
 		return nil
 	}
 	c.closed = true
+	defer c.releaseImage()
 	return c.release(ctx)
 }
 

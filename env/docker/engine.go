@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -11,6 +12,8 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker/flight"
+	"github.com/minibench/mini/env/docker/images"
 	"github.com/minibench/mini/env/helper/binaries"
 )
 
@@ -33,6 +36,9 @@ type EngineConfig struct {
 	// PullProgress is told how pulls come along, a few times a second each;
 	// calls for different images may come at the same time.
 	PullProgress func(PullProgress)
+	// Images says how images are looked after. Without it Start pulls what is
+	// missing, and nothing is ever removed.
+	Images *images.Config
 }
 
 // Engine is a connection to a container engine. Its methods are safe for
@@ -43,8 +49,9 @@ type Engine struct {
 	owner    owner
 	warnings []string
 	starts   chan struct{} // as many tokens as starts at once
-	pulls    flights
-	fills    flights
+	pulls    flight.Group
+	fills    flight.Group
+	images   *images.Store // nil where nothing looks after them
 
 	mu      sync.Mutex
 	helpers map[string]binary // by architecture
@@ -96,6 +103,12 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 		_ = cli.Close() // the ping's error is the one that matters
 		return nil, err
 	}
+	if cfg.Images != nil {
+		if e.images, err = e.lookAfterImages(ctx, *cfg.Images); err != nil {
+			_ = cli.Close() // as above
+			return nil, err
+		}
+	}
 	return e, nil
 }
 
@@ -123,10 +136,14 @@ func (e *Engine) Warnings() []string { return e.warnings }
 // Close closes the connection. Containers that are still open lose nothing but
 // cannot be removed through it any more: close them first.
 func (e *Engine) Close() error {
-	if err := e.api.Close(); err != nil {
-		return fmt.Errorf("close engine connection: %w", err)
+	var errs []error
+	if e.images != nil {
+		errs = append(errs, e.images.Close())
 	}
-	return nil
+	if err := e.api.Close(); err != nil {
+		errs = append(errs, fmt.Errorf("close engine connection: %w", err))
+	}
+	return errors.Join(errs...)
 }
 
 // helper finds the helper for an architecture, once.
