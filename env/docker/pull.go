@@ -118,8 +118,10 @@ func pullFailure(ctx context.Context, ref string, err error) error {
 	op := "pull image " + ref
 	switch {
 	case says("toomanyrequests", "rate limit", "too many requests"):
-		return &env.Error{Status: env.PullFailed, Op: op, Hint: "the registry limits pulls: log in with docker login, or wait",
-			Err: &images.Refusal{Status: http.StatusTooManyRequests, Err: err}}
+		return &env.Error{
+			Status: env.PullFailed, Op: op, Hint: "the registry limits pulls: log in with docker login, or wait",
+			Err: &images.Refusal{Status: http.StatusTooManyRequests, Err: err},
+		}
 	case says("no matching manifest"):
 		return &env.Error{Status: env.ImageNotFound, Op: op, Hint: "the image is not made for this platform", Err: err}
 	case errdefs.IsNotFound(err),

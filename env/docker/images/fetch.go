@@ -67,6 +67,7 @@ func (s *Store) fetch(ctx context.Context, n Need, name string) error {
 		if err := await(ctx, nil, wait); err != nil {
 			return err
 		}
+		s.cfg.Tell(Note{Kind: Resumed, Image: n.Ref, For: n.For, Text: "trying again"})
 	}
 }
 

@@ -161,7 +161,7 @@ const (
 	Limited NoteKind = "limited" // a registry limits pulls: Wait says for how long
 	Retry   NoteKind = "retry"   // a pull failed and is tried again after Wait
 	Room    NoteKind = "room"    // no room; it is waited until there is
-	Resumed NoteKind = "resumed" // there is room again
+	Resumed NoteKind = "resumed" // such a wait is over
 	Removed NoteKind = "removed" // an image was removed to make room
 	Problem NoteKind = "problem" // something that stops nobody went wrong
 )

@@ -251,3 +251,13 @@ func (s *Store) tellOnce(n Note) {
 		s.cfg.Tell(n)
 	}
 }
+
+// Here says whether the engine has an image, and pulls nothing.
+func (s *Store) Here(ctx context.Context, n Need) (bool, error) {
+	name, err := Name(n.Ref)
+	if err != nil {
+		return false, err
+	}
+	_, here, err := s.find(ctx, name, n.Platform)
+	return here, err
+}
