@@ -25,6 +25,7 @@ type api interface {
 	Events(ctx context.Context, o events.ListOptions) (<-chan events.Message, <-chan error)
 
 	ImageInspect(ctx context.Context, ref string, o ...client.ImageInspectOption) (image.InspectResponse, error)
+	ImageHistory(ctx context.Context, id string, o ...client.ImageHistoryOption) ([]image.HistoryResponseItem, error)
 	ImagePull(ctx context.Context, ref string, o image.PullOptions) (io.ReadCloser, error)
 	ImageRemove(ctx context.Context, ref string, o image.RemoveOptions) ([]image.DeleteResponse, error)
 	DiskUsage(ctx context.Context, o types.DiskUsageOptions) (types.DiskUsage, error)

@@ -2,10 +2,14 @@ package docker
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -45,7 +49,7 @@ func (e *Engine) lookAfterImages(ctx context.Context, cfg images.Config) (*image
 	if here, err := os.Hostname(); err == nil && here == info.Name && strings.HasPrefix(e.api.DaemonHost(), "unix://") {
 		host.Free = func() (int64, bool) { return freeBytes(info.DockerRootDir) }
 	}
-	return images.New(stockroom{e}, host, cfg)
+	return images.New(stockroom{e, &sync.Map{}}, host, cfg)
 }
 
 // goArch is an architecture as images have it, from the kernel's word for it.
@@ -60,7 +64,10 @@ func goArch(machine string) string {
 }
 
 // stockroom is the engine as images.Store sees it.
-type stockroom struct{ e *Engine }
+type stockroom struct {
+	e     *Engine
+	known *sync.Map // id -> []images.Part, which never change
+}
 
 var _ images.Engine = stockroom{}
 
@@ -96,13 +103,19 @@ func (s stockroom) Remove(ctx context.Context, ref string) error {
 
 // Stock implements images.Engine. An engine measures for one client at a time,
 // and refuses the others.
-func (s stockroom) Stock(ctx context.Context) (images.Stock, error) {
+func (s stockroom) Stock(ctx context.Context, of func(id string) bool) (images.Stock, error) {
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
 	for {
 		used, err := s.e.api.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.ImageObject}})
 		if err == nil {
-			return stock(used), nil
+			all := stock(used)
+			for i, h := range all.Images {
+				if of != nil && of(h.ID) {
+					all.Images[i].Parts = s.parts(ctx, h.ID)
+				}
+			}
+			return all, nil
 		}
 		if !strings.Contains(err.Error(), "already running") {
 			return images.Stock{}, failure(ctx, env.DaemonUnavailable, "measure images", err)
@@ -113,6 +126,37 @@ func (s stockroom) Stock(ctx context.Context) (images.Stock, error) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// parts are the layers of an image, as its history has them: engines do not say
+// how large a layer is otherwise. A part is told by all that came before it. Of
+// an image that is gone meanwhile there are none.
+func (s stockroom) parts(ctx context.Context, id string) []images.Part {
+	if known, ok := s.known.Load(id); ok {
+		return known.([]images.Part) //nolint:errcheck // nothing else is in there
+	}
+	history, err := s.e.api.ImageHistory(ctx, id)
+	if err != nil {
+		return nil
+	}
+	found, err := s.e.api.ImageInspect(ctx, id)
+	if err != nil {
+		return nil
+	}
+	var parts []images.Part
+	var sum [sha256.Size]byte
+	for i, step := range slices.Backward(history) { // the newest comes first
+		layer := ""
+		if len(history) == len(found.RootFS.Layers) { // no step without a layer
+			layer = found.RootFS.Layers[len(history)-1-i]
+		}
+		sum = sha256.Sum256(fmt.Appendf(nil, "%x %d %d %q %s", sum, step.Created, step.Size, step.CreatedBy, layer))
+		if step.Size > 0 {
+			parts = append(parts, images.Part{Key: hex.EncodeToString(sum[:]), Bytes: step.Size})
+		}
+	}
+	s.known.Store(id, parts)
+	return parts
 }
 
 func stock(used types.DiskUsage) images.Stock {

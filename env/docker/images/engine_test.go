@@ -2,6 +2,7 @@ package images_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -81,20 +82,10 @@ func here(t *testing.T, c *client.Client, ref string) bool {
 }
 
 func status(err error) env.Status {
-	for ; err != nil; err = unwrap(err) {
-		if e, ok := err.(*env.Error); ok { //nolint:errorlint // the loop unwraps
-			return e.Status
-		}
+	if e, ok := errors.AsType[*env.Error](err); ok {
+		return e.Status
 	}
 	return ""
-}
-
-func unwrap(err error) error {
-	u, ok := err.(interface{ Unwrap() error }) //nolint:errorlint // as above
-	if !ok {
-		return nil
-	}
-	return u.Unwrap()
 }
 
 // dozen pushes images that share a layer and have one of their own.
@@ -143,4 +134,14 @@ func eventually(t *testing.T, what string, f func() bool) {
 			t.Fatalf("not after half a minute: %s", what)
 		}
 	}
+}
+
+// otherProcess is a store with the memory of another, and another owner that
+// lives.
+func otherProcess(t *testing.T, dir string, cfg images.Config) *images.Store {
+	t.Helper()
+	cfg.Dir = dir
+	s, _ := open(t, cfg)
+	s.Rename("another")
+	return s
 }

@@ -29,6 +29,14 @@ type Holding struct {
 	Size   int64    // bytes, of all its layers
 	Shared int64    // the part that other images have too
 	InUse  bool     // a container, in whatever state, is made from it
+	// Parts are what it is made of, where that was asked for.
+	Parts []Part
+}
+
+// Part is a layer on disk. The same part of two images takes its room once.
+type Part struct {
+	Key   string
+	Bytes int64
 }
 
 // Engine is what a Store asks of a container engine. Errors are *env.Error,
@@ -42,8 +50,9 @@ type Engine interface {
 	// that wraps ErrInUse says that something needs it; a name that is not
 	// there is none.
 	Remove(ctx context.Context, ref string) error
-	// Stock measures what is here. It may take seconds.
-	Stock(ctx context.Context) (Stock, error)
+	// Stock measures what is here, with the parts of those that parts picks. It
+	// may take seconds.
+	Stock(ctx context.Context, parts func(id string) bool) (Stock, error)
 }
 
 // ErrInUse says that an image is needed by a container or another image.

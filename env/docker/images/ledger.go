@@ -137,6 +137,16 @@ func (r *record) remember(name string, img Image, now time.Time) {
 	r.Pulled[name] = pulled{ID: img.ID, Digest: img.Digest, Pulled: now, Used: now}
 }
 
+// pulledID says that mini pulled the image with this id.
+func (r *record) pulledID(id string) bool {
+	for _, p := range r.Pulled {
+		if p.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
 // leased are the names that other living minis need. Leases of the dead are
 // dropped; what is said of changes is whether there were any.
 func (r *record) leased(h Host, now time.Time) (refs map[string]bool, changed bool) {

@@ -39,7 +39,7 @@ func (s *Store) Prune(ctx context.Context, needed []Need, dry bool) (Pruned, err
 	}
 	p := Pruned{Images: []PrunedImage{}, DryRun: dry}
 	err := s.ledger.with(ctx, func(r *record) (bool, error) {
-		before, err := s.engine.Stock(ctx)
+		before, err := s.engine.Stock(ctx, nil)
 		if err != nil {
 			return false, err
 		}
@@ -78,7 +78,7 @@ func (s *Store) Prune(ctx context.Context, needed []Need, dry bool) (Pruned, err
 			return changed, nil
 		}
 		s.forgetLayers()
-		after, err := s.engine.Stock(ctx)
+		after, err := s.engine.Stock(ctx, nil)
 		p.Freed = max(before.Bytes-after.Bytes, 0)
 		return changed, err
 	})

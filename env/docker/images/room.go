@@ -199,13 +199,13 @@ func (s *Store) shrink(
 	others, changed := r.leased(s.host, time.Now())
 	refused := map[string]bool{}
 	for {
-		stock, err := s.engine.Stock(ctx)
+		stock, err := s.engine.Stock(ctx, r.pulledID)
 		if err != nil {
 			return nil, 0, changed, err
 		}
 		changed = r.forget(stock) || changed
 		list = r.ours(stock)
-		taken = take(stock, list)
+		taken = take(list)
 		surplus := over(taken)
 		removed := false
 		for _, o := range s.removable(list, others, soon) {
@@ -266,19 +266,22 @@ func (r *record) forget(stock Stock) (changed bool) {
 	return changed
 }
 
-// take is how much room some images take, in bytes: each layer counted once,
-// but layers that only other images share may be in it.
-func take(stock Stock, list []own) int64 {
-	alone := stock.Bytes // and then only what several images have
-	for _, h := range stock.Images {
-		alone -= h.Size - h.Shared
-	}
-	var unique, shared int64
+// take is how much room some images take, in bytes: what several of them are
+// made of is counted once, and also where images of others have it too.
+func take(list []own) (bytes int64) {
+	seen := map[string]bool{}
 	for _, o := range list {
-		unique += o.Size - o.Shared
-		shared += o.Shared
+		if len(o.Parts) == 0 {
+			bytes += o.Size
+		}
+		for _, p := range o.Parts {
+			if !seen[p.Key] {
+				seen[p.Key] = true
+				bytes += p.Bytes
+			}
+		}
 	}
-	return unique + min(shared, max(alone, 0))
+	return bytes
 }
 
 // holds says that this process needs an image now. Its caller holds the lock.
