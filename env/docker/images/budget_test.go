@@ -191,7 +191,7 @@ func TestBudgetBelowOneImage(t *testing.T) {
 	refs := dozen(t, r, 1, mb)
 	s, _ := open(t, images.Config{Budget: mb})
 	err := s.CheckBudget(t.Context(), needs(refs))
-	if status(err) != env.PullFailed || !strings.Contains(err.Error(), "more than the budget of 1.05MB") {
+	if status(err) != env.PullFailed || !strings.Contains(err.Error(), "more than the budget of 1.05 MB") {
 		t.Errorf("err = %v", err)
 	}
 	if _, _, err := s.Ensure(t.Context(), needs(refs)[0]); status(err) != env.PullFailed {
@@ -201,7 +201,7 @@ func TestBudgetBelowOneImage(t *testing.T) {
 	unpacked := r.Push(t, "mini-test/zeros", registrytest.Image(t, "", registrytest.Files(t, map[string][]byte{"zeros": make([]byte, 3*mb)})))
 	registrytest.Drop(t, dockertest.Client(t), unpacked)
 	_, _, err = s.Ensure(t.Context(), images.Need{Ref: unpacked})
-	if status(err) != env.PullFailed || !strings.Contains(err.Error(), "3.15MB, more than the budget") {
+	if status(err) != env.PullFailed || !strings.Contains(err.Error(), "3.15 MB, more than the budget") {
 		t.Errorf("err = %v", err)
 	}
 	if here(t, dockertest.Client(t), unpacked) {

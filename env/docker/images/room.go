@@ -326,5 +326,7 @@ func (s *Store) removable(list []own, others map[string]bool, soon bool) []own {
 	return can
 }
 
-// size is a number of bytes as the settings have it.
-func size(n int64) string { return units.HumanSizeWithPrecision(float64(n), 3) }
+// size is a number of bytes as disks are sold.
+func size(n int64) string {
+	return units.CustomSize("%.3g %s", float64(n), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
+}
