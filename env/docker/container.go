@@ -84,7 +84,9 @@ func (c *Container) Close(ctx context.Context) error {
 		return nil
 	}
 	c.closed = true
-	defer c.releaseImage()
+	if c.releaseImage != nil {
+		defer c.releaseImage()
+	}
 	return c.release(ctx)
 }
 

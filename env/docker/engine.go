@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -136,14 +135,10 @@ func (e *Engine) Warnings() []string { return e.warnings }
 // Close closes the connection. Containers that are still open lose nothing but
 // cannot be removed through it any more: close them first.
 func (e *Engine) Close() error {
-	var errs []error
-	if e.images != nil {
-		errs = append(errs, e.images.Close())
-	}
 	if err := e.api.Close(); err != nil {
-		errs = append(errs, fmt.Errorf("close engine connection: %w", err))
+		return fmt.Errorf("close engine connection: %w", err)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // helper finds the helper for an architecture, once.

@@ -11,7 +11,7 @@ import (
 // ahead of those who will ask: one at a time, never while somebody waits for
 // another pull, and only where there is room without removing what is needed
 // sooner. What was expected and has not been asked for is removed last when
-// room is needed. stop ends all that, and is to be called before Close.
+// room is needed. stop ends all that.
 func (s *Store) Expect(ctx context.Context, needs []Need) (stop func()) {
 	queue := make([]queued, 0, len(needs))
 	for _, n := range needs {
@@ -21,6 +21,7 @@ func (s *Store) Expect(ctx context.Context, needs []Need) (stop func()) {
 	}
 	s.change(func() { s.queue = queue })
 	ctx, cancel := context.WithCancel(ctx)
+	ending := context.WithoutCancel(ctx)
 	var pulling sync.WaitGroup
 	if s.cfg.Prefetch > 0 {
 		pulling.Go(func() { s.pullAhead(ctx) })
@@ -32,6 +33,11 @@ func (s *Store) Expect(ctx context.Context, needs []Need) (stop func()) {
 			s.queue = nil
 			clear(s.ahead)
 		})
+		ctx, cancel := context.WithTimeout(ending, giveBackTimeout)
+		defer cancel()
+		if err := s.lease(ctx, ""); err != nil {
+			s.cfg.Tell(Note{Kind: Problem, Text: err.Error()})
+		}
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -232,6 +234,39 @@ func TestBudgetIsWaitedFor(t *testing.T) {
 	}
 	if n := said.of(images.Resumed); len(n) != 1 || n[0].For != "second" {
 		t.Errorf("the end of the wait was told as %+v", n)
+	}
+}
+
+// memory is the file in which it stands what was pulled.
+func memory(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/*.json")
+	if err != nil || len(files) != 1 {
+		return ""
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// What was pulled ahead is nobody's any more when a run is over.
+func TestNoLeaseIsLeft(t *testing.T) {
+	r := registrytest.Start(t)
+	refs := dozen(t, r, 2, 16<<10)
+	dir := t.TempDir()
+	s, _ := open(t, images.Config{Dir: dir, Prefetch: 2})
+	stop := s.Expect(t.Context(), needs(refs))
+	_, release := ensure(t, s, refs[0])
+	eventually(t, "the second is here", func() bool { return strings.Contains(memory(t, dir), "row-01:latest\"") })
+	if !strings.Contains(memory(t, dir), "leases") {
+		t.Errorf("no lease while images are needed: %s", memory(t, dir))
+	}
+	release()
+	stop()
+	if text := memory(t, dir); strings.Contains(text, "leases") || !strings.Contains(text, "row-01") {
+		t.Errorf("remembered: %s", text)
 	}
 }
 

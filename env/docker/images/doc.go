@@ -11,7 +11,6 @@
 // neither of their clients.
 //
 //	store, err := images.New(engine, images.Host{...}, images.Config{Budget: 80e9})
-//	defer store.Close()
 //	defer store.Expect(needs)()
 //	found, release, err := store.Ensure(ctx, needs[0])
 //	defer release()

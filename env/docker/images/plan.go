@@ -88,7 +88,7 @@ func (s *Store) inspect(ctx, asking context.Context, n Need, item *Planned, sile
 	name, err := Name(n.Ref)
 	if err != nil {
 		item.Problem = "this is not the name of an image"
-		return Offer{}, nil
+		return Offer{}, nil //nolint:nilerr // it is in the plan
 	}
 	img, here, err := s.find(ctx, name, n.Platform)
 	if err != nil {

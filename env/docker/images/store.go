@@ -60,17 +60,6 @@ func New(e Engine, h Host, c Config) (*Store, error) {
 // closeTimeout bounds what is left to do at the end.
 const closeTimeout = 10 * time.Second
 
-// Close gives back what this process said it needs. Images stay.
-func (s *Store) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	return s.ledger.with(ctx, func(r *record) (bool, error) {
-		_, had := r.Leases[s.host.Owner]
-		delete(r.Leases, s.host.Owner)
-		return had, nil
-	})
-}
-
 // change does something under the lock, and wakes all who wait.
 func (s *Store) change(f func()) {
 	s.mu.Lock()
@@ -187,6 +176,9 @@ func (s *Store) begin(name, platform string) {
 	})
 }
 
+// giveBackTimeout bounds what is done when something is not needed any more.
+const giveBackTimeout = 30 * time.Second
+
 // release notes that a sandbox is gone, and makes room that was lacking.
 func (s *Store) release(ctx context.Context, name string) {
 	s.change(func() {
@@ -194,7 +186,7 @@ func (s *Store) release(ctx context.Context, name string) {
 			delete(s.using, name)
 		}
 	})
-	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, giveBackTimeout)
 	defer cancel()
 	if err := errors.Join(s.lease(ctx, name), s.trim(ctx)); err != nil {
 		s.cfg.Tell(Note{Kind: Problem, Image: name, Text: err.Error()})
