@@ -57,9 +57,6 @@ func New(e Engine, h Host, c Config) (*Store, error) {
 	return s, nil
 }
 
-// closeTimeout bounds what is left to do at the end.
-const closeTimeout = 10 * time.Second
-
 // change does something under the lock, and wakes all who wait.
 func (s *Store) change(f func()) {
 	s.mu.Lock()
