@@ -4,7 +4,7 @@ LDFLAGS := -s -w -X github.com/minibench/mini/cmd/mini/internal/cli.Version=$(VE
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 
-.PHONY: help build helper images demo test test-short test-long lint fmt fuzz bench golden tour clean
+.PHONY: help build helper images registry demo test test-short test-long lint fmt fuzz bench golden tour clean
 
 help: ## say what the targets do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,8 +21,11 @@ images: ## make the local images of the demo and the tests (mini-*)
 demo: setup-demo build images ## watch an agent fix five small repositories
 	bin/mini bench --subset demo -w 2
 
-test: setup-test helper images ## install what tests need, then run all of them
+test: setup-test helper images registry ## install what tests need, then run all of them
 	go test -race ./...
+
+registry: ## fetch the image registry that tests start on the loopback
+	@scripts/registry.sh
 
 setup-%:
 	@scripts/setup.sh $*

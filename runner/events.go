@@ -42,7 +42,7 @@ const (
 	Thinking Phase = "thinking" // the model was asked for Step
 	Running  Phase = "running"  // Command runs
 	Closing  Phase = "closing"  // the diff is taken and the sandbox closed
-	Waiting  Phase = "waiting"  // for Elapsed seconds, before the next attempt
+	Waiting  Phase = "waiting"  // for Elapsed seconds, before the next attempt or for its image
 	Left     Phase = "left"     // no worker has it any more
 )
 
@@ -55,9 +55,11 @@ type PullState struct {
 	// Bytes have been downloaded of Total, which grows as layers are found.
 	Bytes int64 `json:"bytes"`
 	Total int64 `json:"total"`
-	// Done says that the pull has ended, and Failed that it has not ended well.
-	Done   bool `json:"done,omitempty"`
-	Failed bool `json:"failed,omitempty"`
+	// Done says that the pull has ended, Failed that it has not ended well, and
+	// Stopped that it was given up.
+	Done    bool `json:"done,omitempty"`
+	Failed  bool `json:"failed,omitempty"`
+	Stopped bool `json:"stopped,omitempty"`
 }
 
 // Event is one thing that happened; it is a line of events.jsonl. Fields that

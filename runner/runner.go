@@ -33,6 +33,13 @@ type Sandboxes interface {
 	Start(ctx context.Context, in datasets.Instance) (env.Environment, error)
 }
 
+// Expecting is implemented by Sandboxes that can make ready what will be asked
+// for. Expect is told of it in order, and what it starts ends with ctx, or at
+// the latest when stop returns.
+type Expecting interface {
+	Expect(ctx context.Context, todo []datasets.Instance) (stop func())
+}
+
 // Models gives the model that works on an instance; each call begins anew.
 type Models interface {
 	For(in datasets.Instance) (model.Model, error)
@@ -99,6 +106,9 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	// What cannot be written stops the run: working on would lose results.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if s, ok := b.Sandboxes.(Expecting); ok {
+		defer s.Expect(ctx, todo)()
+	}
 	workers := new(errgroup.Group)
 	workers.SetLimit(b.Workers)
 	for _, in := range todo {

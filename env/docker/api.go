@@ -25,7 +25,11 @@ type api interface {
 	Events(ctx context.Context, o events.ListOptions) (<-chan events.Message, <-chan error)
 
 	ImageInspect(ctx context.Context, ref string, o ...client.ImageInspectOption) (image.InspectResponse, error)
+	ImageHistory(ctx context.Context, id string, o ...client.ImageHistoryOption) ([]image.HistoryResponseItem, error)
 	ImagePull(ctx context.Context, ref string, o image.PullOptions) (io.ReadCloser, error)
+	ImageRemove(ctx context.Context, ref string, o image.RemoveOptions) ([]image.DeleteResponse, error)
+	DiskUsage(ctx context.Context, o types.DiskUsageOptions) (types.DiskUsage, error)
+	Info(ctx context.Context) (system.Info, error)
 
 	ContainerCreate(ctx context.Context, c *container.Config, h *container.HostConfig, n *network.NetworkingConfig,
 		p *ocispec.Platform, name string) (container.CreateResponse, error)
@@ -45,7 +49,6 @@ type api interface {
 	ContainerExecResize(ctx context.Context, exec string, o container.ResizeOptions) error
 
 	ImageList(ctx context.Context, o image.ListOptions) ([]image.Summary, error)
-	ImageRemove(ctx context.Context, id string, o image.RemoveOptions) ([]image.DeleteResponse, error)
 
 	NetworkList(ctx context.Context, o network.ListOptions) ([]network.Summary, error)
 	NetworkRemove(ctx context.Context, id string) error
@@ -54,7 +57,6 @@ type api interface {
 	VolumeList(ctx context.Context, o volume.ListOptions) (volume.ListResponse, error)
 	VolumeRemove(ctx context.Context, name string, force bool) error
 
-	Info(ctx context.Context) (system.Info, error)
 	ServerVersion(ctx context.Context) (types.Version, error)
 	NetworkInspect(ctx context.Context, name string, o network.InspectOptions) (network.Inspect, error)
 }

@@ -23,6 +23,8 @@ type Container struct {
 	client *helper.Client
 	info   env.Info
 	still  stillness
+	// releaseImage says that the image is not needed here any more.
+	releaseImage func()
 
 	closing sync.Mutex
 	closed  bool
@@ -155,6 +157,9 @@ func (c *Container) Close(ctx context.Context) error {
 		return nil
 	}
 	c.closed = true
+	if c.releaseImage != nil {
+		defer c.releaseImage()
+	}
 	return c.release(ctx)
 }
 

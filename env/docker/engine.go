@@ -11,6 +11,8 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker/flight"
+	"github.com/minibench/mini/env/docker/images"
 	"github.com/minibench/mini/env/helper/binaries"
 )
 
@@ -40,6 +42,9 @@ type EngineConfig struct {
 	// PauseLimit is how long a container may be paused while a command runs in
 	// it; zero means five minutes. It must be less than the lease of containers.
 	PauseLimit time.Duration
+	// Images says how images are looked after. Without it Start pulls what is
+	// missing, and nothing is ever removed.
+	Images *images.Config
 }
 
 // Engine is a connection to a container engine. Its methods are safe for
@@ -50,8 +55,9 @@ type Engine struct {
 	owner    owner
 	warnings []string
 	starts   chan struct{} // as many tokens as starts at once
-	pulls    flights
-	fills    flights
+	pulls    flight.Group
+	fills    flight.Group
+	images   *images.Store // nil where nothing looks after them
 	pulse    *pulse
 	parting  func() // settles what is owed, at the end
 
@@ -121,6 +127,12 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 	if err := e.ping(ctx); err != nil {
 		_ = cli.Close() // the ping's error is the one that matters
 		return nil, err
+	}
+	if cfg.Images != nil {
+		if e.images, err = e.lookAfterImages(ctx, *cfg.Images); err != nil {
+			_ = cli.Close() // as above
+			return nil, err
+		}
 	}
 	return e, nil
 }

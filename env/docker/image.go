@@ -3,11 +3,14 @@ package docker
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/containerd/errdefs"
+	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker/images"
 	"github.com/minibench/mini/env/helper/binaries"
 )
 
@@ -17,16 +20,29 @@ type imageFacts struct {
 }
 
 // image finds the image of a configuration, and pulls it when it is not here
-// or here for another platform.
-func (e *Engine) image(ctx context.Context, c Config) (imageFacts, error) {
+// or here for another platform. It stays until release is called.
+func (e *Engine) image(ctx context.Context, c Config) (found imageFacts, release func(), err error) {
+	if e.images == nil || len(e.ownVolumes()) == 0 { // without a helper nothing is to be fetched
+		found, err = e.imageAlone(ctx, c)
+		return found, func() {}, err
+	}
+	img, release, err := e.images.Ensure(ctx, images.Need{Ref: c.Image, Platform: c.Platform, For: c.Instance})
+	if err != nil {
+		return imageFacts{}, nil, err
+	}
+	return imageFacts{id: img.ID, arch: img.Arch, digest: img.Digest}, release, nil
+}
+
+// imageAlone is image where nothing looks after images.
+func (e *Engine) imageAlone(ctx context.Context, c Config) (imageFacts, error) {
 	found, err := e.inspect(ctx, c)
 	if err != nil || found != nil {
-		return facts(found), err
+		return facts(c.Image, found), err
 	}
 	if len(e.ownVolumes()) == 0 { // gigabytes would be fetched in vain
 		return imageFacts{}, &env.Error{Status: env.StartFailed, Op: "pull image " + c.Image, Err: binaries.ErrNotBuilt}
 	}
-	err = e.pulls.do(ctx, c.Image+" "+c.Platform, func(ctx context.Context) error { return e.pull(ctx, c.Image, c.Platform) })
+	err = e.pulls.Do(ctx, c.Image+" "+c.Platform, func(ctx context.Context) error { return e.pull(ctx, c.Image, c.Platform, "") })
 	if err != nil {
 		return imageFacts{}, err
 	}
@@ -37,7 +53,7 @@ func (e *Engine) image(ctx context.Context, c Config) (imageFacts, error) {
 			Err: fmt.Errorf("the pull succeeded, but there is no image for platform %q", c.Platform),
 		}
 	}
-	return facts(found), err
+	return facts(c.Image, found), err
 }
 
 // inspect returns nil when the engine does not have the image.
@@ -60,13 +76,26 @@ func (e *Engine) inspect(ctx context.Context, c Config) (*image.InspectResponse,
 	return &found, nil
 }
 
-func facts(i *image.InspectResponse) imageFacts {
+// facts are those of an image that was asked for by a name.
+func facts(name string, i *image.InspectResponse) imageFacts {
 	if i == nil {
 		return imageFacts{}
 	}
-	f := imageFacts{id: i.ID, arch: i.Architecture}
-	if len(i.RepoDigests) > 0 {
-		f.digest = i.RepoDigests[0]
+	return imageFacts{id: i.ID, arch: i.Architecture, digest: digestOf(name, i.RepoDigests)}
+}
+
+// digestOf is the digest by which the image is known where its name says: the
+// same image may be known in several places.
+func digestOf(name string, digests []string) string {
+	if named, err := reference.ParseDockerRef(name); err == nil {
+		for _, d := range digests {
+			if repository, _, ok := strings.Cut(d, "@"); ok && repository == reference.FamiliarName(named) {
+				return d
+			}
+		}
 	}
-	return f
+	if len(digests) > 0 {
+		return digests[0]
+	}
+	return ""
 }

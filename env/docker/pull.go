@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker/images"
 )
 
 // PullProgress is how far a pull has come.
@@ -24,8 +26,9 @@ type PullProgress struct {
 	// Bytes have been downloaded of Total; both grow while layers are
 	// discovered, and layers that were there before do not count.
 	Bytes, Total int64
-	// Done is set in the last call, and Failed where the pull did not succeed.
-	Done, Failed bool
+	// Done is set in the last call, Failed where the pull did not succeed, and
+	// Stopped where it was given up.
+	Done, Failed, Stopped bool
 }
 
 // progressEvery bounds how often PullProgress is called.
@@ -46,18 +49,18 @@ type pullMessage struct {
 }
 
 // pull fetches an image. It may take as long as it likes, but not be silent.
-func (e *Engine) pull(ctx context.Context, ref, platform string) error {
+func (e *Engine) pull(ctx context.Context, ref, platform, login string) error {
 	pulling, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(e.cfg.PullTimeout, func() { cancel(errSilent) })
 	defer silence.Stop()
 
 	progress := pullState{image: ref, report: e.cfg.PullProgress, layers: make(map[string]layer)}
-	err := e.followPull(pulling, ref, platform, func(m pullMessage) {
+	err := e.followPull(pulling, ref, image.PullOptions{Platform: platform, RegistryAuth: login}, func(m pullMessage) {
 		silence.Reset(e.cfg.PullTimeout)
 		progress.add(m)
 	})
-	progress.finish(err)
+	progress.finish(err, ctx.Err() != nil)
 	if err == nil {
 		return nil
 	}
@@ -70,8 +73,8 @@ func (e *Engine) pull(ctx context.Context, ref, platform string) error {
 	return pullFailure(ctx, ref, err)
 }
 
-func (e *Engine) followPull(ctx context.Context, ref, platform string, each func(pullMessage)) error {
-	body, err := e.api.ImagePull(ctx, ref, image.PullOptions{Platform: platform})
+func (e *Engine) followPull(ctx context.Context, ref string, o image.PullOptions, each func(pullMessage)) error {
+	body, err := e.api.ImagePull(ctx, ref, o)
 	if err != nil {
 		return err
 	}
@@ -91,8 +94,17 @@ func (e *Engine) followPull(ctx context.Context, ref, platform string, each func
 	}
 }
 
+// passing are words of engines about what may go well the next time: a registry
+// that is out of order, and bytes that were lost on the way.
+var passing = []string{
+	"unexpected http status: 5", "internal server error", "bad gateway", "service unavailable", "gateway timeout",
+	"unexpected eof", "connection reset", "broken pipe", "i/o timeout", "handshake timeout", "verification failed",
+	"filesystem layer verification", "unknown blob", "unexpected commit digest", "failed size validation",
+}
+
 // pullFailure tells an image that does not exist from one that did not arrive.
-// Registries and engines have only texts for it.
+// Registries and engines have only texts for it. Beneath what may pass is an
+// *images.Refusal.
 func pullFailure(ctx context.Context, ref string, err error) error {
 	text := strings.ToLower(err.Error())
 	says := func(parts ...string) bool {
@@ -106,7 +118,10 @@ func pullFailure(ctx context.Context, ref string, err error) error {
 	op := "pull image " + ref
 	switch {
 	case says("toomanyrequests", "rate limit", "too many requests"):
-		return &env.Error{Status: env.PullFailed, Op: op, Hint: "the registry limits pulls: log in with docker login, or wait", Err: err}
+		return &env.Error{
+			Status: env.PullFailed, Op: op, Hint: "the registry limits pulls: log in with docker login, or wait",
+			Err: &images.Refusal{Status: http.StatusTooManyRequests, Err: err},
+		}
 	case says("no matching manifest"):
 		return &env.Error{Status: env.ImageNotFound, Op: op, Hint: "the image is not made for this platform", Err: err}
 	case errdefs.IsNotFound(err),
@@ -117,6 +132,8 @@ func pullFailure(ctx context.Context, ref string, err error) error {
 		}
 	case errdefs.IsInvalidArgument(err), says("invalid reference format"):
 		return &env.Error{Status: env.ImageNotFound, Op: op, Hint: "this is not the name of an image", Err: err}
+	case !unavailable(err) && ctx.Err() == nil && says(passing...):
+		return &env.Error{Status: env.PullFailed, Op: op, Err: &images.Refusal{Err: err}}
 	}
 	return failure(ctx, env.PullFailed, op, err)
 }

@@ -31,17 +31,20 @@ func (s *pullState) add(m pullMessage) {
 	s.layers[m.ID] = l
 	if now := time.Now(); !known || l.done || now.Sub(s.reported) >= progressEvery {
 		s.reported = now
-		s.tell(false, false)
+		s.tell(PullProgress{})
 	}
 }
 
-func (s *pullState) finish(err error) { s.tell(true, err != nil) }
+// finish tells how it ended; stopped means that nobody waits for it any more.
+func (s *pullState) finish(err error, stopped bool) {
+	s.tell(PullProgress{Done: true, Failed: err != nil && !stopped, Stopped: err != nil && stopped})
+}
 
-func (s *pullState) tell(done, failed bool) {
+func (s *pullState) tell(p PullProgress) {
 	if s.report == nil {
 		return
 	}
-	p := PullProgress{Image: s.image, Layers: len(s.layers), Done: done, Failed: failed}
+	p.Image, p.Layers = s.image, len(s.layers)
 	for _, l := range s.layers {
 		p.Bytes += l.bytes
 		p.Total += l.total

@@ -19,15 +19,20 @@ import (
 // container made, and the helper within greeted. The error is an *env.Error
 // whose status says what failed, a plain one when the configuration is wrong,
 // or the cause of ctx when that ended; nothing is left behind in either case.
-func (e *Engine) Start(ctx context.Context, c Config) (*Container, error) {
+func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure container: %w", err)
 	}
 	c = c.withDefaults()
-	img, err := e.image(ctx, c)
+	img, release, err := e.image(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
 	bin, err := e.helper(img.arch)
 	if err != nil {
 		return nil, &env.Error{Status: env.StartFailed, Op: "start " + c.Image, Err: err}
@@ -47,6 +52,7 @@ func (e *Engine) Start(ctx context.Context, c Config) (*Container, error) {
 	if err != nil {
 		return nil, failure(ctx, env.StartFailed, "start container from "+c.Image, err)
 	}
+	box.releaseImage = release
 	return box, nil
 }
 

@@ -37,7 +37,7 @@ func (e *Engine) ensureHelper(ctx context.Context, b binary, imageID string) err
 	if e.isFilled(name) {
 		return nil
 	}
-	err := e.fills.do(ctx, name, func(ctx context.Context) error {
+	err := e.fills.Do(ctx, name, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, fillTimeout)
 		defer cancel()
 		return e.fill(ctx, b, imageID)

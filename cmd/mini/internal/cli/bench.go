@@ -51,15 +51,20 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.String("network", "", "`NAME`: none (default), bridge ...")
 	f.String("keep", "", "`W` stay: none, failed, all; S as 80GB")
 	f.String("image-budget", "", "`S` of room for pulled images, as 80GB")
+	o.selectionFlags(f)
+	f.BoolVar(&o.redo, "redo-existing", false, "also what has a result; all is kept")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would run, and run nothing")
+	f.StringVar(&o.progress, "progress", "", "`KIND`: live, plain, json, none; results")
+	f.BoolVar(&o.json, "json", false, "print the summary as JSON on stdout")
+}
+
+// selectionFlags pick rows of the subsets; mini images takes them too.
+func (o *benchOptions) selectionFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "only this `ID`; repeatable")
 	f.StringVar(&o.selection.Filter, "filter", "", "ids that begin with `RE`; then rows S")
 	f.StringVar(&o.selection.Slice, "slice", "", "rows `S`, as in Python: A:B:STEP")
 	f.BoolVar(&o.selection.Shuffle, "shuffle", false, "mix first, alike for a seed")
 	f.Uint64Var(&o.selection.Seed, "seed", 42, "`N` for --shuffle")
-	f.BoolVar(&o.redo, "redo-existing", false, "also what has a result; all is kept")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would run, and run nothing")
-	f.StringVar(&o.progress, "progress", "", "`KIND`: live, plain, json, none; results")
-	f.BoolVar(&o.json, "json", false, "print the summary as JSON on stdout")
 }
 
 // benchArgs knows what somebody meant who left out --subset.

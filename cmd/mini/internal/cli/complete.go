@@ -105,6 +105,9 @@ func setCompletions(root *cobra.Command) {
 		"mini shell":          completeShowRow,
 		"mini bench":          words(),
 		"mini clean":          words(),
+		"mini images plan":    words(),
+		"mini images pull":    words(),
+		"mini images prune":   words(),
 		"mini doctor":         words(),
 	}
 	walk(root, func(cmd *cobra.Command) {

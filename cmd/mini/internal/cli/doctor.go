@@ -167,11 +167,7 @@ func (o *doctorOptions) plan(ctx context.Context, cfg *configs.Resolved) (doctor
 	if onHost(cfg.Environment.Class) {
 		return p, nil
 	}
-	images := map[string]bool{}
-	for _, in := range set.Instances {
-		images[imageOf(cfg, in)] = true
-	}
-	found := measure(ctx, images, cfg.Environment.Platform)
+	found := measure(ctx, cfg, imageNeeds(cfg, set.Instances), 0)
 	p.Images, p.Missing, p.MissingBytes, p.Problem = found.Distinct, found.Pull, found.PullBytes, found.Problem
 	return p, nil
 }

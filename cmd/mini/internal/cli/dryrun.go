@@ -90,8 +90,14 @@ func diskText(p imagePlan) string {
 	case p.Pull == 0:
 		return "no image is to be pulled; the run's own files take some MB an instance"
 	}
-	return fmt.Sprintf("about %s for the images to pull (a rough 0.5 GB each); mini doctor says what is free",
-		report.Size(p.PullBytes))
+	text := fmt.Sprintf("about %s for the images to pull", report.Size(p.PullBytes))
+	if p.Unknown > 0 {
+		text += " (a rough 0.5 GB each where no registry was asked or answered)"
+	}
+	if p.FreeBytes == nil {
+		return text + "; mini doctor says what is free"
+	}
+	return text + fmt.Sprintf("; %s are free", report.Size(*p.FreeBytes))
 }
 
 func modelText(m modelPlan) string {

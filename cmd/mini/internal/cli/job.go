@@ -49,6 +49,9 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
+	if err := boxes.fit(ctx, j.todo()); err != nil {
+		return errors.Join(before(err), boxes.Close())
+	}
 	folder, err := runner.Open(j.dir)
 	if err != nil {
 		return errors.Join(before(err), boxes.Close())

@@ -3,17 +3,13 @@ package cli
 import (
 	"cmp"
 	"context"
-	"maps"
 	"os"
-	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/images"
 )
 
 // plan is what a batch would do, found out without doing any of it; --dry-run
@@ -49,7 +45,9 @@ type imagePlan struct {
 	LocalBytes int64  `json:"local_bytes"` // shared layers counted for each image
 	Pull       int    `json:"pull"`
 	PullBytes  int64  `json:"pull_bytes_estimate"`
-	Problem    string `json:"problem,omitempty"` // why nothing is known of them
+	Unknown    int    `json:"pull_unknown,omitempty"` // of those to pull, nobody said how large they are
+	FreeBytes  *int64 `json:"free_bytes"`             // on the engine's disk; null where it is not known
+	Problem    string `json:"problem,omitempty"`      // why nothing is known of them
 }
 
 type modelPlan struct {
@@ -82,6 +80,9 @@ type promptPlan struct {
 // layers counted once (logicstar.ai, "How We Made SWE-Bench 50x Smaller").
 const roughImage = 512 << 20
 
+// unpacked is about how many times larger an image is on disk than on its way.
+const unpacked = 3
+
 func newPlan(ctx context.Context, j *job) (plan, error) {
 	cfg, w := j.cfg, j.work
 	p := plan{
@@ -93,13 +94,10 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 			KeyEnv:  cfg.Model.APIKeyEnv, KeyPresent: os.Getenv(cfg.Model.APIKeyEnv) != "",
 		},
 	}
-	done := map[string]bool{}
-	for _, in := range j.earlier.Instances {
-		done[in.ID] = in.Result != nil && in.Result.Class.Counts()
-	}
-	images := map[string]bool{} // of what is to be run
+	done := j.done()
+	var needed []images.Need // of what is to be run
 	for _, in := range w.rows {
-		item := plannedInstance{ID: in.ID, Done: done[in.ID] && !j.redo}
+		item := plannedInstance{ID: in.ID, Done: done[in.ID]}
 		if cfg.Environment.Class == "docker" {
 			item.Image = imageOf(cfg, in)
 		}
@@ -109,12 +107,12 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 			continue
 		}
 		if item.Image != "" {
-			images[item.Image] = true
+			needed = append(needed, imageNeed(cfg, in))
 		}
 	}
 	p.Cost = costOf(cfg, p.Selected-p.Done)
-	if len(images) > 0 {
-		p.Images = measure(ctx, images, cfg.Environment.Platform)
+	if len(needed) > 0 {
+		p.Images = measure(ctx, cfg, needed, maxAsked)
 	}
 	if p.Images.Problem != "" && j.fallsBack() {
 		p.Sandbox, p.Images = "local", imagePlan{}
@@ -161,41 +159,25 @@ func costOf(cfg *configs.Resolved, attempts int) costPlan {
 	return c
 }
 
-// measure asks the container engine what it has. That it does not answer is
-// part of the plan, and no error.
-func measure(ctx context.Context, images map[string]bool, platform string) imagePlan {
-	p := imagePlan{Distinct: len(images)}
-	engine, err := docker.Open(ctx, docker.EngineConfig{})
+// maxAsked is up to how many images a dry run asks registries about: it is to
+// be quick. mini images plan asks about all.
+const maxAsked = 32
+
+// measure asks the container engine what it has, and registries about the rest
+// if there are few enough images. That the engine does not answer is part of
+// the plan, and no error.
+func measure(ctx context.Context, cfg *configs.Resolved, needed []images.Need, few int) imagePlan {
+	distinct := map[string]bool{}
+	for _, n := range needed {
+		distinct[n.Ref] = true
+	}
+	p := imagePlan{Distinct: len(distinct)}
+	found, err := planImages(ctx, cfg, needed, len(distinct) <= few)
 	if err != nil {
 		p.Problem = err.Error()
 		return p
 	}
-	defer engine.Close() //nolint:errcheck // nothing is written through it
-	sizes := make([]int64, len(images))
-	var asked errgroup.Group
-	asked.SetLimit(8)
-	for i, name := range slices.Sorted(maps.Keys(images)) {
-		asked.Go(func() error {
-			bytes, here, err := engine.LocalSize(ctx, name, platform)
-			if !here {
-				bytes = -1
-			}
-			sizes[i] = bytes
-			return err
-		})
-	}
-	if err := asked.Wait(); err != nil {
-		p.Problem = err.Error()
-		return p
-	}
-	for _, bytes := range sizes {
-		if bytes < 0 {
-			p.Pull++
-			continue
-		}
-		p.Local++
-		p.LocalBytes += bytes
-	}
-	p.PullBytes = int64(p.Pull) * roughImage
+	p.Local, p.LocalBytes, p.Pull, p.Unknown, p.FreeBytes = found.Here, found.HereBytes, found.Pull, found.Unknown, found.FreeBytes
+	p.PullBytes = found.PullBytes*unpacked + int64(found.Unknown)*roughImage
 	return p
 }

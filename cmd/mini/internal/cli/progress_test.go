@@ -60,7 +60,8 @@ func TestPullEvents(t *testing.T) {
 	tell(docker.PullProgress{Image: "a", Layers: 2, LayersDone: 1, Bytes: 1e6, Total: 2e6})
 	tell(docker.PullProgress{Image: "a", Done: true})
 	tell(docker.PullProgress{Image: "b", Done: true, Failed: true})
-	want := "a: 1 of 2 layers, 1 of 2 MB false|a: the pull has ended false|b: the pull has failed true"
+	tell(docker.PullProgress{Image: "c", Done: true, Stopped: true})
+	want := "a: 1 of 2 layers, 1 of 2 MB false|a: the pull has ended false|b: the pull has failed true|c: the pull was stopped false"
 	if strings.Join(got, "|") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/images"
 	"github.com/minibench/mini/env/helper/binaries"
 	"github.com/minibench/mini/runner"
 )
@@ -31,6 +32,9 @@ type sandboxes struct {
 	open func(ctx context.Context, f workFolder) (env.Environment, error)
 	// suits says why a folder of the user's cannot be one; nil where any can.
 	suits func(dir string) error
+	// images is what looks after images; nil where there are none.
+	images *images.Store
+	image  func(in datasets.Instance) images.Need
 
 	mu   sync.Mutex
 	live map[env.Environment]bool
@@ -122,7 +126,12 @@ func byDefault(cfg *configs.Resolved) bool {
 
 func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, emit func(runner.Event)) error {
 	e := cfg.Environment
+	keeping, done, err := imageConfig(cfg, imageEvents(emit))
+	if err != nil {
+		return err
+	}
 	engine, err := docker.Open(ctx, docker.EngineConfig{
+		Images:       keeping,
 		HelperDir:    e.HelperDir,
 		MaxStarts:    cfg.Run.MaxStarts,
 		PullTimeout:  duration(e.PullTimeout),
@@ -150,7 +159,12 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 	if err != nil {
 		return errors.Join(err, engine.Close())
 	}
-	s.close = engine.Close
+	s.close = func() error {
+		defer done()
+		return engine.Close()
+	}
+	s.images = engine.Images()
+	s.image = func(in datasets.Instance) images.Need { return imageNeed(cfg, in) }
 	s.start = func(ctx context.Context, in datasets.Instance) (env.Environment, error) {
 		c := base
 		c.Instance = in.ID
@@ -183,13 +197,15 @@ func pullEvents(emit func(runner.Event)) func(docker.PullProgress) {
 		told[p.Image] = time.Now()
 		text := fmt.Sprintf("%s: %d of %d layers, %d of %d MB", p.Image, p.LayersDone, p.Layers, p.Bytes/1e6, p.Total/1e6)
 		switch {
+		case p.Stopped:
+			text = p.Image + ": the pull was stopped"
 		case p.Failed:
 			text = p.Image + ": the pull has failed"
 		case p.Done:
 			text = p.Image + ": the pull has ended"
 		}
 		emit(runner.Event{Type: runner.Pull, Text: text, Pull: &runner.PullState{
-			Image: p.Image, Layers: p.Layers, LayersDone: p.LayersDone, Bytes: p.Bytes, Total: p.Total, Done: p.Done, Failed: p.Failed,
+			Image: p.Image, Layers: p.Layers, LayersDone: p.LayersDone, Bytes: p.Bytes, Total: p.Total, Done: p.Done, Failed: p.Failed, Stopped: p.Stopped,
 		}})
 	}
 }

@@ -1,4 +1,4 @@
-package docker
+package flight
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 func TestFlightOutlivesItsFirstCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f flights
+		var f Group
 		var runs atomic.Int32
 		release := make(chan struct{})
 		work := func(ctx context.Context) error {
@@ -26,14 +26,14 @@ func TestFlightOutlivesItsFirstCaller(t *testing.T) {
 		first, leave := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if err := f.do(first, "k", work); !errors.Is(err, context.Canceled) {
+			if err := f.Do(first, "k", work); !errors.Is(err, context.Canceled) {
 				t.Errorf("who left got %v", err)
 			}
 		})
 		synctest.Wait()
 		for range 3 {
 			wg.Go(func() {
-				if err := f.do(t.Context(), "k", work); err != nil {
+				if err := f.Do(t.Context(), "k", work); err != nil {
 					t.Errorf("who stayed got %v", err)
 				}
 			})
@@ -46,7 +46,7 @@ func TestFlightOutlivesItsFirstCaller(t *testing.T) {
 		if n := runs.Load(); n != 1 {
 			t.Errorf("the work ran %d times", n)
 		}
-		if err := f.do(t.Context(), "k", func(context.Context) error { return errors.New("again") }); err == nil {
+		if err := f.Do(t.Context(), "k", func(context.Context) error { return errors.New("again") }); err == nil {
 			t.Error("a finished flight was joined")
 		}
 	})
@@ -54,13 +54,13 @@ func TestFlightOutlivesItsFirstCaller(t *testing.T) {
 
 func TestFlightEndsWithItsLastCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f flights
+		var f Group
 		ended := false
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
-				err := f.do(ctx, "k", func(ctx context.Context) error {
+				err := f.Do(ctx, "k", func(ctx context.Context) error {
 					<-ctx.Done()
 					ended = true
 					return ctx.Err()

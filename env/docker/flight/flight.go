@@ -1,14 +1,16 @@
-package docker
+// Package flight lets those who want the same piece of work share one run of it.
+package flight
 
 import (
 	"context"
 	"sync"
 )
 
-// flights runs a piece of work once per key at a time, however many ask for
+// Group runs a piece of work once per key at a time, however many ask for
 // it. The work outlives a caller that gives up, as long as another waits, and
-// is cancelled when the last one leaves; no goroutine outlives its callers.
-type flights struct {
+// is cancelled when the last one leaves; no goroutine outlives its callers. The
+// zero value is ready for use.
+type Group struct {
 	mu  sync.Mutex
 	now map[string]*flight
 }
@@ -20,8 +22,8 @@ type flight struct {
 	err     error
 }
 
-// do returns the outcome of the work, or the cause when ctx ends before it.
-func (f *flights) do(ctx context.Context, key string, work func(context.Context) error) error {
+// Do returns the outcome of the work, or the cause when ctx ends before it.
+func (f *Group) Do(ctx context.Context, key string, work func(context.Context) error) error {
 	fl := f.join(ctx, key, work)
 	select {
 	case <-fl.done:
@@ -35,7 +37,7 @@ func (f *flights) do(ctx context.Context, key string, work func(context.Context)
 	}
 }
 
-func (f *flights) join(ctx context.Context, key string, work func(context.Context) error) *flight {
+func (f *Group) join(ctx context.Context, key string, work func(context.Context) error) *flight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if fl, ok := f.now[key]; ok {
@@ -57,7 +59,7 @@ func (f *flights) join(ctx context.Context, key string, work func(context.Contex
 
 // leave reports whether the caller was the last. A finished or abandoned
 // flight takes no more passengers: who comes later starts anew.
-func (f *flights) leave(key string, fl *flight) bool {
+func (f *Group) leave(key string, fl *flight) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fl.waiting--

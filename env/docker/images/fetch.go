@@ -1,0 +1,215 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/minibench/mini/env"
+)
+
+// errNotNow ends a pull ahead of its time that would be in the way.
+var errNotNow = errors.New("not now")
+
+// longestPause bounds the wait between two tries, unless the registry asked
+// for more.
+const longestPause = time.Minute
+
+// fetch pulls an image, trying again what may pass. A registry that limits
+// pulls is waited for as long as Config.Patience lasts.
+func (s *Store) fetch(ctx context.Context, n Need, name string) error {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval, pauses.Multiplier = s.cfg.FirstPause, longestPause, 2
+	start, failed := time.Now(), 0
+	for {
+		err := s.fetchOnce(ctx, n, name)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		wait := pauses.NextBackOff() // with jitter: others failed at the same moment
+		refusal, _ := errors.AsType[*Refusal](err)
+		switch full := isFull(err); {
+		case refusal != nil && refusal.Limited():
+			if asked := refusal.RetryAfter; asked > 0 {
+				wait = asked + rand.N(asked/10+time.Millisecond) //nolint:gosec // to be spread, not to be secret
+			}
+			if time.Since(start)+wait > s.cfg.Patience {
+				return limitedFor(n.Ref, time.Since(start), wait, err)
+			}
+			s.turns.pause(registryOf(name), wait)
+			s.cfg.Tell(Note{
+				Kind: Limited, Image: n.Ref, For: n.For, Wait: wait,
+				Text: fmt.Sprintf("the registry limits pulls; trying again in %s", rounded(wait)),
+			})
+		case full && !s.cfg.NoWait && time.Since(start)+wait <= s.cfg.Patience:
+			wait = max(wait, s.cfg.Poll)
+			if freed := s.makeRoom(ctx, 1, false); freed > 0 {
+				break
+			}
+			s.cfg.Tell(Note{
+				Kind: Room, Image: n.Ref, For: n.For, Wait: wait,
+				Text: "the engine's disk is full: it waits until something is removed there (docker system df shows what takes the room)",
+			})
+		case refusal != nil && refusal.passing() && failed+1 < s.cfg.Tries:
+			failed++
+			s.cfg.Tell(Note{
+				Kind: Retry, Image: n.Ref, For: n.For, Wait: wait,
+				Text: fmt.Sprintf("the pull failed (%s); trying again in %s", firstLine(refusal.Err), rounded(wait)),
+			})
+		default:
+			return err
+		}
+		if err := await(ctx, nil, wait); err != nil {
+			return err
+		}
+		s.cfg.Tell(Note{Kind: Resumed, Image: n.Ref, For: n.For, Text: "trying again"})
+	}
+}
+
+// isFull says that the engine's disk had no room.
+func isFull(err error) bool {
+	e, ok := errors.AsType[*env.Error](err)
+	return ok && e.Status == env.HostDiskFull
+}
+
+func limitedFor(ref string, waited, wait time.Duration, err error) error {
+	return &env.Error{
+		Status: env.PullFailed, Op: "pull image " + ref, Err: err,
+		Hint: fmt.Sprintf("the registry limits pulls and still does after %s (it now wants %s more): log in with docker login, or go on later",
+			rounded(waited), rounded(wait)),
+	}
+}
+
+// fetchOnce asks the registry, finds room and lets the engine pull.
+func (s *Store) fetchOnce(ctx context.Context, n Need, name string) error {
+	if err := s.turn(ctx, name, n.Platform); err != nil {
+		return err
+	}
+	offer, login, err := s.ask(ctx, n, name)
+	if err != nil {
+		return err
+	}
+	urgent := func() bool { return s.urgent(name, n.Platform) }
+	bytes := s.lacking(offer)
+	if !urgent() && s.cfg.Budget > 0 && len(offer.Layers) == 0 {
+		return errNotNow // nobody knows whether it fits
+	}
+	if err := s.awaitRoom(ctx, n, bytes, urgent); err != nil {
+		return err
+	}
+	unpledge, err := s.awaitBudget(ctx, n, offer.Bytes(), bytes, urgent)
+	if err != nil {
+		return err
+	}
+	defer unpledge()
+	if err := s.engine.Pull(ctx, name, n.Platform, login); err != nil {
+		return err
+	}
+	return s.arrived(context.WithoutCancel(ctx), n, name) // or nobody would ever remove it
+}
+
+// ask finds out what there is, and what the engine needs to get it. What only
+// the engine may be able to do (another route, a mirror) is left to the engine.
+func (s *Store) ask(ctx context.Context, n Need, name string) (Offer, string, error) {
+	if s.cfg.Registry == nil {
+		return Offer{}, "", nil
+	}
+	op := "pull image " + n.Ref
+	login, err := s.cfg.Registry.Login(ctx, name)
+	if err != nil {
+		s.cfg.Tell(Note{Kind: Problem, Image: n.Ref, Text: err.Error()})
+	}
+	offer, err := s.cfg.Registry.Ask(ctx, name, s.platform(n))
+	refusal, _ := errors.AsType[*Refusal](err)
+	switch {
+	case ctx.Err() != nil:
+		return Offer{}, "", context.Cause(ctx)
+	case refusal != nil && refusal.Status == 404:
+		return Offer{}, "", &env.Error{
+			Status: env.ImageNotFound, Op: op, Err: err,
+			Hint: "check the name; a private image needs docker login",
+		}
+	case refusal != nil && (refusal.Limited() || refusal.Status >= 500):
+		return Offer{}, "", &env.Error{Status: env.PullFailed, Op: op, Err: err}
+	case err != nil:
+		return Offer{}, login, nil //nolint:nilerr // the engine may have a way where mini has none, and says it better
+	}
+	return offer, login, s.suits(n, offer)
+}
+
+// platform is what a need comes to.
+func (s *Store) platform(n Need) string {
+	if n.Platform != "" {
+		return n.Platform
+	}
+	return s.host.Platform
+}
+
+// suits refuses an image that was not made for where it is to run.
+func (s *Store) suits(n Need, o Offer) error {
+	want := s.platform(n)
+	if len(o.Platforms) == 0 || want == "" || matches(o.Platforms, want) {
+		return nil
+	}
+	return &env.Error{
+		Status: env.ImageNotFound, Op: "pull image " + n.Ref,
+		Err:  fmt.Errorf("it is made for %s, and %s is needed", strings.Join(o.Platforms, ", "), want),
+		Hint: "choose another image, or -c environment.platform=" + o.Platforms[0] + " where the engine can run that",
+	}
+}
+
+// lacking is how much of an offer has to be fetched, in bytes.
+func (s *Store) lacking(o Offer) (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range o.Layers {
+		if !s.layers[l.Content] {
+			n += l.Bytes
+		}
+	}
+	return n
+}
+
+// arrived remembers an image that was pulled, and holds it against the budget.
+func (s *Store) arrived(ctx context.Context, n Need, name string) error {
+	img, here, err := s.find(ctx, name, n.Platform)
+	if err == nil && !here {
+		err = &env.Error{
+			Status: env.PullFailed, Op: "pull image " + n.Ref,
+			Err: fmt.Errorf("the pull succeeded, but there is no image for platform %q", n.Platform),
+		}
+	}
+	if err != nil {
+		return err
+	}
+	err = s.ledger.with(ctx, func(r *record) (bool, error) {
+		r.remember(name, img, time.Now())
+		s.writeLease(r)
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.fits(ctx, n, name, img)
+}
+
+func rounded(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+// firstLine is the beginning of an error's text, for a note.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	if len(line) > 200 {
+		line = strings.ToValidUTF8(line[:200], "") + "..."
+	}
+	return line
+}
