@@ -153,7 +153,9 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 					t.Error(err)
 				}
 			},
-			func(e env.Environment) env.Environment { return disposable{e} }, trajectories.Environment, "SetupFailed", "", []bool{false}, "",
+			func(e env.Environment) env.Environment { return disposable{e} }, trajectories.Environment, "SetupFailed", "",
+			[]bool{false},
+			"",
 		},
 	}
 	for _, tt := range tests {
