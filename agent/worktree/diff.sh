@@ -5,10 +5,11 @@
 : >"$tmp/omitted"
 
 # The agent's index keeps git from reading every file again. A shared or a
-# broken one is not taken over. What the agent added to it by name is taken
+# broken one is not taken over. It keeps its time, by which git knows what may
+# have changed in the second in which it was written. What the agent added to it by name is taken
 # though the repository ignores it, but for junk.
 : >"$tmp/forced"
-! small "$dir/index" 200000000 || cp "$dir/index" "$shadow/index"
+! small "$dir/index" 200000000 || cp -p "$dir/index" "$shadow/index"
 git ls-files >/dev/null 2>&1 || rm -f "$shadow/index"
 if [ -f "$shadow/index" ]; then
 	cp "$shadow/index" "$tmp/theirs"

@@ -1,0 +1,54 @@
+package worktree_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestScrubCost says what a scrub costs in a repository made by
+// scripts/big-repository.sh: where packs have to be written anew, and where
+// nothing has to go. The memory is that of the largest process.
+func TestScrubCost(t *testing.T) {
+	big := os.Getenv("MINI_BIG_REPOSITORY")
+	if big == "" {
+		t.Skip("takes minutes; MINI_BIG_REPOSITORY=FOLDER of scripts/big-repository.sh runs it")
+	}
+	dir := filepath.Join(t.TempDir(), "big")
+	sh(t, ".", "cp -a "+big+" "+dir)
+	before := sh(t, dir, "git status")
+	for _, method := range []string{"repacked", "none"} {
+		_, start := children(t)
+		proof, err := scrub(t, dir)
+		memory, cpu := children(t)
+		cpu -= start
+		if err != nil || !proof.Holds() || proof.Method != method {
+			t.Fatalf("%v, %+v", err, proof)
+		}
+		t.Logf("%s: %.1f s, of a processor %.1f s, %d objects removed of %d; at most %d MB in one process", method, proof.Duration.Seconds(), cpu,
+			proof.ObjectsRemoved, proof.Objects+proof.ObjectsRemoved, memory)
+	}
+	if after := sh(t, dir, "git status"); after != before {
+		t.Error("git status changed")
+	}
+	tree := open(t, dir)
+	sh(t, dir, "echo x >> pkg1/mod1.py")
+	start := time.Now()
+	if diff, err := tree.Diff(t.Context()); err != nil || !diff.Exact || len(diff.Patch) == 0 {
+		t.Errorf("%v, %+v", err, diff)
+	}
+	t.Logf("diff: %.1f s", time.Since(start).Seconds())
+}
+
+// children are the peak of the resident memory of one process, in MB, and the
+// processor time of all, in seconds.
+func children(t *testing.T) (memory int64, cpu float64) {
+	t.Helper()
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &use); err != nil {
+		t.Fatal(err)
+	}
+	return use.Maxrss >> 10, float64(use.Utime.Nano()+use.Stime.Nano()) / 1e9
+}
