@@ -2,13 +2,10 @@ package docker
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
@@ -122,20 +119,4 @@ func (e *Engine) Kept(ctx context.Context, run, instance string) ([]Kept, error)
 	}
 	slices.SortStableFunc(kept, func(a, b Kept) int { return a.Since.Compare(b.Since) })
 	return kept, nil
-}
-
-// ErrInUse says that an image has containers.
-var ErrInUse = errors.New("in use")
-
-// Forget removes the image of a kept sandbox. The error wraps ErrInUse while
-// somebody works in it.
-func (e *Engine) Forget(ctx context.Context, k Kept) error {
-	_, err := e.api.ImageRemove(ctx, k.Image, image.RemoveOptions{PruneChildren: true})
-	switch {
-	case err == nil, errdefs.IsNotFound(err):
-		return nil
-	case errdefs.IsConflict(err):
-		return fmt.Errorf("remove %s: %w: %w", k.Image, ErrInUse, err)
-	}
-	return failure(ctx, env.DaemonUnavailable, "remove "+k.Image, err)
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/image"
+
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/dockertest"
@@ -23,7 +26,8 @@ func keep(t *testing.T, e *docker.Engine, box *docker.Container, attempt string)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := e.Forget(context.WithoutCancel(t.Context()), docker.Kept{Image: name}); err != nil {
+		_, err := dockertest.Client(t).ImageRemove(context.WithoutCancel(t.Context()), name, image.RemoveOptions{})
+		if err != nil && !errdefs.IsNotFound(err) {
 			t.Error(err)
 		}
 	})
@@ -69,8 +73,14 @@ func TestKeep(t *testing.T) {
 	if got := output(t, again, "cat /root/note; pwd; ls -d made"); got != "left\n/usr/lib\nmade\n" {
 		t.Errorf("in the kept sandbox: %q", got)
 	}
-	if err := e.Forget(t.Context(), k); !errors.Is(err, docker.ErrInUse) {
-		t.Errorf("forget a sandbox that is open: %v, want ErrInUse", err)
+	left, err := e.Cleanable(t.Context(), docker.Thorough{Kept: true})
+	if err != nil || !slices.ContainsFunc(left, func(l docker.Leftover) bool {
+		return l.Kind == docker.KindImage && l.Name == k.Image && l.Instance == "a__b-1"
+	}) {
+		t.Errorf("what could be cleaned is %v, %v; the kept sandbox is not in it", left, err)
+	}
+	if left, err = e.Cleanable(t.Context(), docker.Thorough{}); err != nil || slices.ContainsFunc(left, func(l docker.Leftover) bool { return l.Name == k.Image }) {
+		t.Errorf("without being asked, %v would be cleaned, %v", left, err)
 	}
 }
 

@@ -17,6 +17,7 @@ const (
 	KindContainer Kind = "container"
 	KindVolume    Kind = "volume"
 	KindNetwork   Kind = "network"
+	KindImage     Kind = "image" // a sandbox that was kept
 )
 
 // Leftover is something in an engine that nobody needs any more.

@@ -12,6 +12,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/volume"
 	"golang.org/x/sync/errgroup"
@@ -38,10 +39,17 @@ func (e *Engine) Sweep(ctx context.Context) ([]Leftover, error) {
 	return e.removeAll(ctx, left)
 }
 
-// Clean is Sweep, and removes the volumes of other helpers than this mini's
-// own as well, or with all of every helper. A volume in use stays.
-func (e *Engine) Clean(ctx context.Context, all bool) ([]Leftover, error) {
-	left, err := e.Cleanable(ctx, all)
+// Thorough says what Clean removes beyond the volumes of other helpers than
+// this mini's own. What is in use stays.
+type Thorough struct {
+	Helpers bool   // the volumes of every helper; they are made anew
+	Kept    bool   // the images of kept sandboxes (see Container.Keep)
+	Run     string // with Kept: only those of this run, as in Config.Run
+}
+
+// Clean is Sweep, and removes what nobody would miss as well.
+func (e *Engine) Clean(ctx context.Context, t Thorough) ([]Leftover, error) {
+	left, err := e.Cleanable(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +92,8 @@ func (e *Engine) Leftovers(ctx context.Context) ([]Leftover, error) {
 	return left, nil
 }
 
-// Cleanable is what Clean would remove, but for volumes in use.
-func (e *Engine) Cleanable(ctx context.Context, all bool) ([]Leftover, error) {
+// Cleanable is what Clean would remove, but for what is in use.
+func (e *Engine) Cleanable(ctx context.Context, t Thorough) ([]Leftover, error) {
 	left, err := e.Leftovers(ctx)
 	if err != nil {
 		return nil, err
@@ -96,11 +104,18 @@ func (e *Engine) Cleanable(ctx context.Context, all bool) ([]Leftover, error) {
 	}
 	own := e.ownVolumes()
 	for _, v := range list.Volumes {
-		if volumePattern.MatchString(v.Name) && (all || !slices.Contains(own, v.Name)) {
+		if volumePattern.MatchString(v.Name) && (t.Helpers || !slices.Contains(own, v.Name)) {
 			left = append(left, Leftover{Kind: KindVolume, Name: v.Name, Created: parseTime(v.CreatedAt), Helper: true, id: v.Name})
 		}
 	}
-	return left, nil
+	if !t.Kept {
+		return left, nil
+	}
+	kept, err := e.Kept(ctx, t.Run, "")
+	for _, k := range kept {
+		left = append(left, Leftover{Kind: KindImage, Name: k.Image, Run: k.Run, Instance: k.Instance, Created: k.Since, id: k.Image})
+	}
+	return left, err
 }
 
 // Abandoned are the names of what Sweep would remove.
@@ -164,6 +179,8 @@ func (e *Engine) removeLeftover(ctx context.Context, l Leftover) (bool, error) {
 		err = e.api.VolumeRemove(ctx, l.id, false)
 	case KindNetwork:
 		err = e.api.NetworkRemove(ctx, l.id)
+	case KindImage:
+		_, err = e.api.ImageRemove(ctx, l.id, image.RemoveOptions{PruneChildren: true})
 	}
 	switch {
 	case err == nil:

@@ -103,7 +103,7 @@ func TestClean(t *testing.T) {
 		}
 	}
 	clean := func(all bool) []string {
-		removed, err := e.Clean(t.Context(), all)
+		removed, err := e.Clean(t.Context(), docker.Thorough{Helpers: all})
 		if err != nil {
 			t.Error(err)
 		}

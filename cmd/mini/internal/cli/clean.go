@@ -16,7 +16,9 @@ import (
 
 // cleanOptions are the flags of mini clean.
 type cleanOptions struct {
-	all, dryRun, json bool
+	thorough     docker.Thorough
+	run          string
+	dryRun, json bool
 }
 
 func newClean(s Streams) *cobra.Command {
@@ -26,20 +28,27 @@ func newClean(s Streams) *cobra.Command {
 		Short: "Remove what a killed mini left in the container engine",
 		Long: `Removes the containers, volumes and networks of minis on this host that no
 longer run, and says which. Those of a running mini, of another host, and
-everything that is not mini's stay.`,
+everything that is not mini's stay. So do sandboxes that were kept on purpose,
+unless --kept is given; local folders of kept sandboxes are not touched.`,
 		Example: "  mini clean\n  mini clean --dry-run\n  mini clean --all     also the volumes with mini's helper",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), s) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clean(cmd.Context(), s) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVar(&o.all, "all", false, "also remove the volumes that hold mini's helper")
+	f.BoolVar(&o.thorough.Helpers, "all", false, "also remove the volumes that hold mini's helper")
+	f.BoolVar(&o.thorough.Kept, "kept", false, "also remove the sandboxes that mini bench --keep has kept")
+	f.StringVar(&o.run, "run", "", "with --kept, only those of this run's `FOLDER`")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
 	f.BoolVar(&o.json, "json", false, "print what was removed as JSON, a line each")
 	return cmd
 }
 
-func (o *cleanOptions) run(ctx context.Context, s Streams) error {
+func (o *cleanOptions) clean(ctx context.Context, s Streams) error {
+	if o.run != "" && !o.thorough.Kept {
+		return usagef("--run says whose kept sandboxes are to go; add --kept")
+	}
+	o.thorough.Run = runLabel(o.run)
 	engine, err := docker.Open(ctx, docker.EngineConfig{})
 	if err != nil {
 		return before(err)
@@ -48,7 +57,7 @@ func (o *cleanOptions) run(ctx context.Context, s Streams) error {
 	if o.dryRun {
 		clean = engine.Cleanable
 	}
-	left, err := clean(ctx, o.all)
+	left, err := clean(ctx, o.thorough)
 	// What was done is said also when not all could be.
 	return errors.Join(err, o.say(s, left, err == nil), engine.Close())
 }

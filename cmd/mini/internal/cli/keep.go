@@ -95,7 +95,7 @@ func sayHowMany(w io.Writer, kept int, class, dir string) error {
 	}
 	how := "their folders are named above, and in events.jsonl"
 	if class == "docker" {
-		how = fmt.Sprintf("mini shell --run %s INSTANCE opens one, mini clean --kept removes all", shellWord(dir))
+		how = fmt.Sprintf("mini shell --run %[1]s INSTANCE opens one, mini clean --kept --run %[1]s removes them", shellWord(dir))
 	}
 	_, err := fmt.Fprintf(w, "\nkept   %s; %s\n", report.Count(kept, "attempt"), how)
 	return err
