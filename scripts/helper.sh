@@ -8,4 +8,5 @@ for arch in ${HELPER_ARCHS:-amd64 arm64}; do
 	CGO_ENABLED=0 GOOS=linux GOARCH=$arch GOAMD64=v1 GOFLAGS=-mod=readonly \
 		go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' \
 		-o "env/helper/binaries/mini-helper-linux-$arch" ./cmd/mini-helper
+	(cd env/helper/binaries && sha256sum "mini-helper-linux-$arch" >"mini-helper-linux-$arch.sha256")
 done

@@ -71,7 +71,17 @@ type Engine struct {
 // binary is a helper to be put into sandboxes.
 type binary struct {
 	arch, hash string
-	content    []byte
+	read       func(arch string) (content []byte, hash string, err error)
+}
+
+// content is the program. It is read when it is needed, which is once for each
+// engine and version of mini.
+func (b binary) content() ([]byte, error) {
+	content, hash, err := b.read(b.arch)
+	if err == nil && hash != b.hash {
+		err = fmt.Errorf("the helper for %s is not what its checksum says; build it again with scripts/helper.sh", b.arch)
+	}
+	return content, err
 }
 
 // pingTimeout bounds the first word with the engine.
@@ -195,18 +205,16 @@ func (e *Engine) helper(arch string) (binary, error) {
 	if b, ok := e.helpers[arch]; ok {
 		return b, nil
 	}
-	content, hash, err := e.readHelper(arch)
-	if err != nil {
+	b := binary{arch: arch, read: binaries.For}
+	hash := binaries.Hash
+	if dir := e.cfg.HelperDir; dir != "" {
+		b.read = func(arch string) ([]byte, string, error) { return binaries.FromDir(dir, arch) }
+		hash = func(arch string) (string, error) { return binaries.HashInDir(dir, arch) }
+	}
+	var err error
+	if b.hash, err = hash(arch); err != nil {
 		return binary{}, err
 	}
-	b := binary{arch: arch, hash: hash, content: content}
 	e.helpers[arch] = b
 	return b, nil
-}
-
-func (e *Engine) readHelper(arch string) ([]byte, string, error) {
-	if e.cfg.HelperDir != "" {
-		return binaries.FromDir(e.cfg.HelperDir, arch)
-	}
-	return binaries.For(arch)
 }

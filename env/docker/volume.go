@@ -88,7 +88,11 @@ func (e *Engine) fill(ctx context.Context, b binary, imageID string) (err error)
 	} else if !errdefs.IsNotFound(err) {
 		return fmt.Errorf("look into volume: %w", err)
 	}
-	content, err := archive(b.content)
+	program, err := b.content()
+	if err != nil {
+		return err
+	}
+	content, err := archive(program)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 )
 
 // The pattern takes the placeholder README and what scripts/helper.sh built,
@@ -43,6 +44,28 @@ func For(arch string) (binary []byte, hash string, err error) {
 // tests build the helper themselves.
 func FromDir(dir, arch string) (binary []byte, hash string, err error) {
 	return read(os.DirFS(dir), arch)
+}
+
+// Hash is the hash that For returns, without reading the binary where
+// scripts/helper.sh has left its checksum beside it: most runs find their helper
+// in the engine already and never need its bytes.
+func Hash(arch string) (string, error) { return hash(embedded, arch) }
+
+// HashInDir is to FromDir as Hash is to For.
+func HashInDir(dir, arch string) (string, error) { return hash(os.DirFS(dir), arch) }
+
+// checksum is the ending of the files with the hashes, in the form of sha256sum.
+const checksum = ".sha256"
+
+func hash(fsys fs.FS, arch string) (string, error) {
+	if slices.Contains(architectures, arch) {
+		line, err := fs.ReadFile(fsys, Name(arch)+checksum)
+		if sum, _, _ := strings.Cut(string(line), " "); err == nil && len(sum) == hex.EncodedLen(sha256.Size) {
+			return sum, nil
+		}
+	}
+	_, sum, err := read(fsys, arch)
+	return sum, err
 }
 
 func read(fsys fs.FS, arch string) ([]byte, string, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/minibench/mini/env/helper/binaries"
@@ -22,6 +23,17 @@ func TestFromDir(t *testing.T) {
 	const sumOfABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 	if string(b) != "abc" || hash != sumOfABC {
 		t.Errorf("FromDir = %q, %s; want abc, %s", b, hash, sumOfABC)
+	}
+
+	if got, err := binaries.HashInDir(dir, "amd64"); err != nil || got != sumOfABC {
+		t.Errorf("without a checksum beside it: %q, %v", got, err)
+	}
+	noted := strings.Repeat("7", 64)
+	if err := os.WriteFile(filepath.Join(dir, binaries.Name("amd64")+".sha256"), []byte(noted+"  mini-helper\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := binaries.HashInDir(dir, "amd64"); err != nil || got != noted {
+		t.Errorf("with a checksum beside it: %q, %v", got, err)
 	}
 
 	if _, _, err := binaries.FromDir(dir, "arm64"); !errors.Is(err, binaries.ErrNotBuilt) {

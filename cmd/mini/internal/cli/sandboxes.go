@@ -142,7 +142,7 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 	}
 	if e.HelperDir == "" {
 		// Each image would find this out by itself; better once, and now.
-		if _, _, err := binaries.For("amd64"); err != nil {
+		if _, err := binaries.Hash("amd64"); err != nil {
 			return errors.Join(before(err), engine.Close())
 		}
 	}

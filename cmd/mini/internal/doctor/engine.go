@@ -192,9 +192,9 @@ func (e *examination) helper(ctx context.Context) []Check {
 			arch, _, _ = strings.Cut(rest, "/")
 		}
 	}
-	_, hash, err := binaries.For(arch)
+	hash, err := binaries.Hash(arch)
 	if e.HelperDir != "" {
-		_, hash, err = binaries.FromDir(e.HelperDir, arch)
+		hash, err = binaries.HashInDir(e.HelperDir, arch)
 	}
 	switch {
 	case errors.Is(err, binaries.ErrNotBuilt) && e.HelperDir == "":
