@@ -22,7 +22,7 @@ demo: setup-demo build images ## watch an agent fix five small repositories
 	bin/mini bench --subset demo -w 2
 
 test: setup-test helper images registry ## install what tests need, then run all of them
-	go test -race ./...
+	go test -race -timeout 30m ./...
 
 registry: ## fetch the image registry that tests start on the loopback
 	@scripts/registry.sh

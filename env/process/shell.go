@@ -10,14 +10,18 @@ import (
 // FindShell returns the command line that runs scripts: shell (bash -c when
 // empty) with its program replaced by the path found for it. It looks in the
 // PATH of environ, then in the usual places; where there is no bash it takes
-// sh. The second value is false when the place has no such program at all.
+// sh, and where there is no sh, bash, which can do what sh can. The second value
+// is false when the place has no such program at all.
 func FindShell(shell, environ []string) ([]string, bool) {
 	if len(shell) == 0 {
 		shell = []string{"bash", "-c"}
 	}
 	names := []string{shell[0]}
-	if base := filepath.Base(shell[0]); base == "bash" {
+	switch filepath.Base(shell[0]) {
+	case "bash":
 		names = append(names, "sh")
+	case "sh":
+		names = append(names, "bash")
 	}
 	for _, name := range names {
 		if path, ok := find(name, environ); ok {

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
@@ -218,27 +216,14 @@ func bubblewrapConfig(cfg *configs.Resolved, e configs.Environment) (bubblewrap.
 		c.Tmpfs[dir] = size
 	}
 	for _, text := range e.Mounts {
-		m, err := hostMount(text)
+		m, err := configs.ParseMount(text)
 		if err != nil {
 			return c, usagef("environment.mounts: %w", err)
 		}
-		c.Mounts = append(c.Mounts, m)
+		c.Mounts = append(c.Mounts, bubblewrap.Mount(m))
 	}
 	if err := c.Validate(); err != nil {
 		return c, usagef("environment: %w", err)
 	}
 	return c, nil
-}
-
-// hostMount reads HOST:SANDBOX, with :ro (which is the default) or :rw behind it.
-func hostMount(text string) (bubblewrap.Mount, error) {
-	parts := strings.Split(text, ":")
-	mode := "ro"
-	if len(parts) == 3 {
-		mode = parts[2]
-	}
-	if len(parts) < 2 || len(parts) > 3 || mode != "ro" && mode != "rw" {
-		return bubblewrap.Mount{}, fmt.Errorf("%.200q is not of the form HOST:SANDBOX or HOST:SANDBOX:rw", text)
-	}
-	return bubblewrap.Mount{Source: parts[0], Target: parts[1], ReadWrite: mode == "rw"}, nil
 }
