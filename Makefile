@@ -33,7 +33,7 @@ setup-%:
 test-short: helper ## the tests, without the race detector and without set-up
 	go test ./...
 
-test-long: setup-test helper images ## the tests with all that takes minutes (10,000 commands at once, say)
+test-long: setup-test helper images registry ## the tests with all that takes minutes (10,000 commands at once, say)
 	MINI_TEST_LONG=1 go test -timeout 30m ./...
 
 lint: ## go vet and the linter

@@ -35,6 +35,7 @@ if [[ $1 == demo ]]; then
 fi
 if [[ $1 == test ]]; then
   need tmux tmux "the tour of README.md is taken on real terminals"
+  need busybox busybox-static "diffs are taken with its shell too"
   need bwrap bubblewrap "sandboxes without a container engine are made with it"
   need gcc gcc "the race detector needs a C compiler"
   if command -v gcc >/dev/null && ! echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1; then

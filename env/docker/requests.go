@@ -23,6 +23,9 @@ import (
 // load one takes seconds to start a container.
 const requestTimeout = 2 * time.Minute
 
+// slowTimeout bounds those that look at, or remove, all that is on a disk.
+const slowTimeout = 10 * time.Minute
+
 // bounded is an api whose requests end: after requestTimeout, and soon when the
 // engine has no pulse. Streams (events, pulls, waits) are for their callers to
 // bound, since their silence means nothing; an attach is bounded until the
@@ -35,7 +38,12 @@ type bounded struct {
 // request runs one. The context's cause is the error when the engine fell
 // silent.
 func request[T any](ctx context.Context, b *bounded, do func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	return requestWithin(ctx, requestTimeout, b, do)
+}
+
+// requestWithin is for those that take an engine longer.
+func requestWithin[T any](ctx context.Context, limit time.Duration, b *bounded, do func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
 	defer cancel()
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
@@ -86,9 +94,20 @@ func (b *bounded) ContainerCreate(
 	})
 }
 
-// ContainerAttach does not heed its context once it has dialled. What comes
-// after it was given up is closed when it comes.
+// ContainerAttach implements api.
 func (b *bounded) ContainerAttach(ctx context.Context, id string, o container.AttachOptions) (types.HijackedResponse, error) {
+	return b.dial(ctx, func() (types.HijackedResponse, error) { return b.api.ContainerAttach(ctx, id, o) })
+}
+
+// ContainerExecAttach implements api.
+func (b *bounded) ContainerExecAttach(ctx context.Context, exec string, o container.ExecAttachOptions) (types.HijackedResponse, error) {
+	return b.dial(ctx, func() (types.HijackedResponse, error) { return b.api.ContainerExecAttach(ctx, exec, o) })
+}
+
+// dial is for requests that become a connection, which do not heed their context
+// once they have dialled. What comes after one was given up is closed when it
+// comes.
+func (b *bounded) dial(ctx context.Context, do func() (types.HijackedResponse, error)) (types.HijackedResponse, error) {
 	type attached struct {
 		conn types.HijackedResponse
 		err  error
@@ -96,7 +115,7 @@ func (b *bounded) ContainerAttach(ctx context.Context, id string, o container.At
 	return request(ctx, b, func(ctx context.Context) (types.HijackedResponse, error) {
 		c := make(chan attached, 1)
 		go func() { // ends with the connection at the latest
-			conn, err := b.api.ContainerAttach(ctx, id, o)
+			conn, err := do()
 			c <- attached{conn, err}
 		}()
 		select {
@@ -189,4 +208,47 @@ func (b *bounded) VolumeList(ctx context.Context, o volume.ListOptions) (volume.
 // VolumeRemove implements api.
 func (b *bounded) VolumeRemove(ctx context.Context, name string, force bool) error {
 	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.VolumeRemove(ctx, name, force) })
+}
+
+// ContainerCommit implements api. A large container takes minutes.
+func (b *bounded) ContainerCommit(ctx context.Context, id string, o container.CommitOptions) (container.CommitResponse, error) {
+	return requestWithin(ctx, keepTimeout, b, func(ctx context.Context) (container.CommitResponse, error) {
+		return b.api.ContainerCommit(ctx, id, o)
+	})
+}
+
+// ContainerExecCreate implements api.
+func (b *bounded) ContainerExecCreate(ctx context.Context, id string, o container.ExecOptions) (container.ExecCreateResponse, error) {
+	return request(ctx, b, func(ctx context.Context) (container.ExecCreateResponse, error) { return b.api.ContainerExecCreate(ctx, id, o) })
+}
+
+// ContainerExecInspect implements api.
+func (b *bounded) ContainerExecInspect(ctx context.Context, exec string) (container.ExecInspect, error) {
+	return request(ctx, b, func(ctx context.Context) (container.ExecInspect, error) { return b.api.ContainerExecInspect(ctx, exec) })
+}
+
+// ContainerExecResize implements api.
+func (b *bounded) ContainerExecResize(ctx context.Context, exec string, o container.ResizeOptions) error {
+	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.ContainerExecResize(ctx, exec, o) })
+}
+
+// ImageHistory implements api.
+func (b *bounded) ImageHistory(ctx context.Context, id string, o ...client.ImageHistoryOption) ([]image.HistoryResponseItem, error) {
+	return request(ctx, b, func(ctx context.Context) ([]image.HistoryResponseItem, error) { return b.api.ImageHistory(ctx, id, o...) })
+}
+
+// ImageList implements api.
+func (b *bounded) ImageList(ctx context.Context, o image.ListOptions) ([]image.Summary, error) {
+	return request(ctx, b, func(ctx context.Context) ([]image.Summary, error) { return b.api.ImageList(ctx, o) })
+}
+
+// ImageRemove implements api. Large images on slow disks take minutes.
+func (b *bounded) ImageRemove(ctx context.Context, id string, o image.RemoveOptions) ([]image.DeleteResponse, error) {
+	return requestWithin(ctx, slowTimeout, b, func(ctx context.Context) ([]image.DeleteResponse, error) { return b.api.ImageRemove(ctx, id, o) })
+}
+
+// DiskUsage implements api. An engine with hundreds of images adds up for
+// minutes.
+func (b *bounded) DiskUsage(ctx context.Context, o types.DiskUsageOptions) (types.DiskUsage, error) {
+	return requestWithin(ctx, slowTimeout, b, func(ctx context.Context) (types.DiskUsage, error) { return b.api.DiskUsage(ctx, o) })
 }

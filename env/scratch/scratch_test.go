@@ -128,7 +128,7 @@ func TestKeep(t *testing.T) {
 	if swept := scratch.Sweep(); len(swept) != 0 {
 		t.Errorf("swept %q", swept)
 	}
-	if got, err := os.ReadFile(filepath.Join(kept, "note")); err != nil || string(got) != "left" { //nolint:gosec // made above
+	if got, err := os.ReadFile(filepath.Join(kept, "note")); err != nil || string(got) != "left" {
 		t.Errorf("in the kept folder: %q, %v", got, err)
 	}
 }
