@@ -122,7 +122,7 @@ func patchNote(o *trajectories.Outcome) string {
 	switch {
 	case o.Class.Counts() && len(o.Submission) == 0:
 		return "  empty patch"
-	case o.Autosubmitted:
+	case o.Autosubmitted, o.Source == trajectories.SourceWorktree:
 		return fmt.Sprintf("  patch of %d bytes (the working diff)", len(o.Submission))
 	case o.Class.Counts():
 		return fmt.Sprintf("  patch of %d bytes", len(o.Submission))
