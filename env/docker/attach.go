@@ -2,13 +2,14 @@ package docker
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
 
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/pkg/stdcopy"
 )
 
 // attachment is the two-way stream to a container's PID 1. What arrives is
@@ -16,9 +17,8 @@ import (
 // beginning of stderr is kept: the helper writes there only when it crashes.
 type attachment struct {
 	conn   types.HijackedResponse
-	out    *io.PipeReader
+	in     demultiplexed
 	stderr *head
-	worker sync.WaitGroup
 }
 
 var _ io.ReadWriteCloser = (*attachment)(nil)
@@ -28,28 +28,68 @@ func (e *Engine) attach(ctx context.Context, id string) (*attachment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("attach: %w", err)
 	}
-	out, in := io.Pipe()
-	a := &attachment{conn: conn, out: out, stderr: &head{limit: 4 << 10}}
-	a.worker.Go(func() {
-		// conn.Reader may hold bytes that came along with the headers.
-		_, err := stdcopy.StdCopy(in, a.stderr, heard{conn.Reader, e.pulse})
-		in.CloseWithError(err) // nil becomes io.EOF
-	})
-	return a, nil
+	stderr := &head{limit: 4 << 10}
+	// conn.Reader may hold bytes that came along with the headers.
+	return &attachment{conn: conn, stderr: stderr, in: demultiplexed{from: heard{conn.Reader, e.pulse}, stderr: stderr}}, nil
 }
 
-func (a *attachment) Read(p []byte) (int, error)  { return a.out.Read(p) }
+// Read is for one goroutine at a time.
+func (a *attachment) Read(p []byte) (int, error)  { return a.in.Read(p) }
 func (a *attachment) Write(p []byte) (int, error) { return a.conn.Conn.Write(p) }
 
-// Close ends both directions; the container's stdin ends with it. It does not
-// wait, see wait.
-func (a *attachment) Close() error {
-	_ = a.out.Close() // never fails
-	return a.conn.Conn.Close()
+// Close ends both directions, and a Read that waits; the container's stdin ends
+// with it.
+func (a *attachment) Close() error { return a.conn.Conn.Close() }
+
+// demultiplexed is stdout out of the engine's mix of streams. The engine's own
+// stdcopy wants writers, which would take a goroutine, a pipe and 32 KiB for
+// every container, and a switch between goroutines for every frame of a step.
+type demultiplexed struct {
+	from   io.Reader
+	stderr io.Writer
+	left   int64 // of the present frame of stdout
 }
 
-// wait returns when nothing of the attachment runs any more. Close comes first.
-func (a *attachment) wait() { a.worker.Wait() }
+// The header of a frame, as the engine's documentation of attach has it: the
+// stream, three zeros, and the length of what follows, big endian.
+const (
+	muxHeader = 8
+	muxStdout = 1
+	muxStderr = 2
+)
+
+func (d *demultiplexed) Read(p []byte) (int, error) {
+	for d.left == 0 {
+		var header [muxHeader]byte
+		if _, err := io.ReadFull(d.from, header[:]); err != nil {
+			return 0, err // io.EOF between two frames only
+		}
+		size := int64(binary.BigEndian.Uint32(header[4:]))
+		switch header[0] {
+		case muxStdout:
+			d.left = size
+		case muxStderr:
+			if _, err := io.CopyN(d.stderr, d.from, size); err != nil {
+				return 0, noEOF(err)
+			}
+		default:
+			return 0, fmt.Errorf("the engine sent a frame of stream %d", header[0])
+		}
+	}
+	n, err := d.from.Read(p[:min(int64(len(p)), d.left)])
+	d.left -= int64(n)
+	if d.left > 0 {
+		err = noEOF(err)
+	}
+	return n, err
+}
+
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
 
 // heard is a stream out of a container: what comes says that the engine lives.
 type heard struct {

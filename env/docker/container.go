@@ -168,7 +168,6 @@ func (c *Container) release(ctx context.Context) error {
 	removed := c.letGo(ctx)
 	if c.stream != nil {
 		_ = c.stream.Close() // a second time: nothing can be done about it
-		c.stream.wait()
 	}
 	var err error
 	if !removed {

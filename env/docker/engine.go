@@ -64,19 +64,19 @@ type Engine struct {
 	mu      sync.Mutex
 	open    map[*Container]struct{}
 	owed    []string          // containers whose removal failed
-	helpers map[string]binary // by architecture
+	helpers map[string]program // by architecture
 	filled  map[string]bool   // volumes known to hold their helper
 }
 
-// binary is a helper to be put into sandboxes.
-type binary struct {
+// program is a helper to be put into sandboxes.
+type program struct {
 	arch, hash string
 	read       func(arch string) (content []byte, hash string, err error)
 }
 
 // content is the program. It is read when it is needed, which is once for each
 // engine and version of mini.
-func (b binary) content() ([]byte, error) {
+func (b program) content() ([]byte, error) {
 	content, hash, err := b.read(b.arch)
 	if err == nil && hash != b.hash {
 		err = fmt.Errorf("the helper for %s is not what its checksum says; build it again with scripts/helper.sh", b.arch)
@@ -114,7 +114,7 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 		cfg:     cfg,
 		open:    make(map[*Container]struct{}),
 		starts:  make(chan struct{}, cfg.MaxStarts),
-		helpers: make(map[string]binary),
+		helpers: make(map[string]program),
 		filled:  make(map[string]bool),
 	}
 	e.pulse = newPulse(cfg.Silence,
@@ -199,13 +199,13 @@ func (e *Engine) left(c *Container) {
 }
 
 // helper finds the helper for an architecture, once.
-func (e *Engine) helper(arch string) (binary, error) {
+func (e *Engine) helper(arch string) (program, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if b, ok := e.helpers[arch]; ok {
 		return b, nil
 	}
-	b := binary{arch: arch, read: binaries.For}
+	b := program{arch: arch, read: binaries.For}
 	hash := binaries.Hash
 	if dir := e.cfg.HelperDir; dir != "" {
 		b.read = func(arch string) ([]byte, string, error) { return binaries.FromDir(dir, arch) }
@@ -213,7 +213,7 @@ func (e *Engine) helper(arch string) (binary, error) {
 	}
 	var err error
 	if b.hash, err = hash(arch); err != nil {
-		return binary{}, err
+		return program{}, err
 	}
 	e.helpers[arch] = b
 	return b, nil

@@ -57,7 +57,7 @@ func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) 
 }
 
 // start makes one attempt.
-func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin binary) (_ *Container, err error) {
+func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin program) (_ *Container, err error) {
 	if err := e.ensureHelper(ctx, bin, img.id); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ const fillTimeout = 2 * time.Minute
 
 // volumeName is a name of the content, so that nothing in a volume is ever
 // overwritten and several versions of mini live side by side.
-func (b binary) volumeName() string {
+func (b program) volumeName() string {
 	return fmt.Sprintf("mini-helper-%.16s-%s", b.hash, b.arch)
 }
 
@@ -32,7 +32,7 @@ func (b binary) volumeName() string {
 // volume holds the helper. The image is only there because a container cannot
 // be created without one; any will do, and the one about to be started is
 // here already, so that no image of mini's own has to be made and kept.
-func (e *Engine) ensureHelper(ctx context.Context, b binary, imageID string) error {
+func (e *Engine) ensureHelper(ctx context.Context, b program, imageID string) error {
 	name := b.volumeName()
 	if e.isFilled(name) {
 		return nil
@@ -65,7 +65,7 @@ func (e *Engine) setFilled(volume string, filled bool) {
 // never started: this works with remote engines too. The final name appears
 // last and at once, as a hard link, so that its existence says that the file
 // is complete however many processes fill the volume at the same time.
-func (e *Engine) fill(ctx context.Context, b binary, imageID string) (err error) {
+func (e *Engine) fill(ctx context.Context, b program, imageID string) (err error) {
 	name := b.volumeName()
 	if _, err := e.api.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: map[string]string{labelHelper: b.hash}}); err != nil {
 		return fmt.Errorf("create volume: %w", err)
