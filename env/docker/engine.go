@@ -63,9 +63,9 @@ type Engine struct {
 
 	mu      sync.Mutex
 	open    map[*Container]struct{}
-	owed    []string          // containers whose removal failed
+	owed    []string           // containers whose removal failed
 	helpers map[string]program // by architecture
-	filled  map[string]bool   // volumes known to hold their helper
+	filled  map[string]bool    // volumes known to hold their helper
 }
 
 // program is a helper to be put into sandboxes.

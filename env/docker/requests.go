@@ -219,7 +219,9 @@ func (b *bounded) ContainerCommit(ctx context.Context, id string, o container.Co
 
 // ContainerExecCreate implements api.
 func (b *bounded) ContainerExecCreate(ctx context.Context, id string, o container.ExecOptions) (container.ExecCreateResponse, error) {
-	return request(ctx, b, func(ctx context.Context) (container.ExecCreateResponse, error) { return b.api.ContainerExecCreate(ctx, id, o) })
+	return request(ctx, b, func(ctx context.Context) (container.ExecCreateResponse, error) {
+		return b.api.ContainerExecCreate(ctx, id, o)
+	})
 }
 
 // ContainerExecInspect implements api.
@@ -234,7 +236,9 @@ func (b *bounded) ContainerExecResize(ctx context.Context, exec string, o contai
 
 // ImageHistory implements api.
 func (b *bounded) ImageHistory(ctx context.Context, id string, o ...client.ImageHistoryOption) ([]image.HistoryResponseItem, error) {
-	return request(ctx, b, func(ctx context.Context) ([]image.HistoryResponseItem, error) { return b.api.ImageHistory(ctx, id, o...) })
+	return request(ctx, b, func(ctx context.Context) ([]image.HistoryResponseItem, error) {
+		return b.api.ImageHistory(ctx, id, o...)
+	})
 }
 
 // ImageList implements api.
