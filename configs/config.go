@@ -123,7 +123,7 @@ type Run struct {
 	// provider fails.
 	MaxTries int `yaml:"max_tries" json:"max_tries"`
 	// Keep says whose sandboxes stay when they are done: "none", "failed" (what
-	// has no result) or "all".
+	// did not end with a submission of the agent's own) or "all".
 	Keep string `yaml:"keep" json:"keep,omitempty"`
 	// ImageBudget bounds, in bytes, the images that mini pulled and keeps, as
 	// "80GB"; empty means no bound.

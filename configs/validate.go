@@ -72,6 +72,9 @@ func (r *Resolved) validateModel() []error {
 			errs = append(errs, r.errorf("model.price."+p.key, "%v is negative; it is in dollars per million tokens", p.price))
 		}
 	}
+	if m.Delay > 0 && m.Class != "scripted" {
+		errs = append(errs, r.errorf("model.delay", "only the scripted model takes its time on purpose; leave it out"))
+	}
 	if m.Delay < 0 || m.Delay > maxSeconds {
 		errs = append(errs, r.errorf("model.delay", "%v is not a number of seconds from 0 on", m.Delay))
 	}

@@ -17,6 +17,7 @@ import (
 const (
 	labelKept    = "mini.kept"         // when, RFC 3339
 	labelAttempt = "mini.kept.attempt" // of the instance, as the run counts
+	labelHost    = "mini.kept.host"    // the machine of who kept it, as in owner
 )
 
 // keptRepository is what the names of kept images begin with.
@@ -29,6 +30,7 @@ const keepTimeout = 10 * time.Minute
 type Kept struct {
 	Image    string // its name
 	ID       string
+	Host     string // of who kept it, as a hash
 	Run      string // Config.Run
 	Instance string // Config.Instance
 	Attempt  string
@@ -63,7 +65,7 @@ func (c *Container) Keep(ctx context.Context, attempt string) (string, error) {
 			StopSignal: "SIGTERM",
 			Labels: map[string]string{
 				labelOwner: "", labelExpires: "",
-				labelKept: time.Now().UTC().Format(time.RFC3339), labelAttempt: attempt,
+				labelKept: time.Now().UTC().Format(time.RFC3339), labelAttempt: attempt, labelHost: c.engine.owner.Host,
 			},
 		},
 	})
@@ -84,14 +86,15 @@ func keptName(run, instance, attempt string) string {
 		repository = "task"
 	}
 	tag := notInNames.ReplaceAllString(instance, "-")
-	return keptRepository + short(repository, 100) + ":" + short(strings.TrimLeft(tag, "-."), 100) + "." + attempt
+	return keptRepository + short(repository, 100) + ":" + short(tag, 100) + "." + attempt
 }
 
-// short cuts names, which are ASCII.
-func short(s string, n int) string { return strings.Trim(s[:min(len(s), n)], "-._") }
+// short keeps the end of a name, where a run and an instance differ from others.
+// Names are ASCII.
+func short(s string, n int) string { return strings.Trim(s[max(0, len(s)-n):], "-._") }
 
-// Kept lists the images that sandboxes were kept as, oldest first. Empty
-// arguments stand for every run and every instance.
+// Kept lists the images that sandboxes were kept as, oldest first, by whomever.
+// Empty arguments stand for every run and every instance.
 func (e *Engine) Kept(ctx context.Context, run, instance string) ([]Kept, error) {
 	match := filters.NewArgs(filters.Arg("label", labelKept))
 	for label, value := range map[string]string{labelRun: run, labelInstance: instance} {
@@ -111,7 +114,7 @@ func (e *Engine) Kept(ctx context.Context, run, instance string) ([]Kept, error)
 			}
 			k := Kept{
 				Image: name, ID: i.ID, Bytes: i.Size,
-				Run: i.Labels[labelRun], Instance: i.Labels[labelInstance], Attempt: i.Labels[labelAttempt],
+				Host: i.Labels[labelHost], Run: i.Labels[labelRun], Instance: i.Labels[labelInstance], Attempt: i.Labels[labelAttempt],
 			}
 			k.Since, _ = time.Parse(time.RFC3339, i.Labels[labelKept]) // zero where somebody changed it
 			kept = append(kept, k)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,15 +38,14 @@ func (e *Engine) Sweep(ctx context.Context) ([]Leftover, error) {
 	return e.removeAll(ctx, left)
 }
 
-// Thorough says what Clean removes beyond the volumes of other helpers than
-// this mini's own. What is in use stays.
+// Thorough says what Clean removes beyond what Sweep does.
 type Thorough struct {
-	Helpers bool   // the volumes of every helper; they are made anew
-	Kept    bool   // the images of kept sandboxes (see Container.Keep)
+	Helpers bool   // the volumes with helpers that are not in use; they are made anew
+	Kept    bool   // the images of sandboxes that this host kept (see Container.Keep)
 	Run     string // with Kept: only those of this run, as in Config.Run
 }
 
-// Clean is Sweep, and removes what nobody would miss as well.
+// Clean is Sweep, and removes what was asked for as well.
 func (e *Engine) Clean(ctx context.Context, t Thorough) ([]Leftover, error) {
 	left, err := e.Cleanable(ctx, t)
 	if err != nil {
@@ -98,14 +96,15 @@ func (e *Engine) Cleanable(ctx context.Context, t Thorough) ([]Leftover, error) 
 	if err != nil {
 		return nil, err
 	}
-	list, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", "mini-helper-"))})
-	if err != nil {
-		return nil, failure(ctx, env.StartFailed, "list volumes", err)
-	}
-	own := e.ownVolumes()
-	for _, v := range list.Volumes {
-		if volumePattern.MatchString(v.Name) && (t.Helpers || !slices.Contains(own, v.Name)) {
-			left = append(left, Leftover{Kind: KindVolume, Name: v.Name, Created: parseTime(v.CreatedAt), Helper: true, id: v.Name})
+	if t.Helpers {
+		list, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", "mini-helper-"))})
+		if err != nil {
+			return nil, failure(ctx, env.StartFailed, "list volumes", err)
+		}
+		for _, v := range list.Volumes {
+			if volumePattern.MatchString(v.Name) {
+				left = append(left, Leftover{Kind: KindVolume, Name: v.Name, Created: parseTime(v.CreatedAt), Helper: true, id: v.Name})
+			}
 		}
 	}
 	if !t.Kept {
@@ -113,6 +112,9 @@ func (e *Engine) Cleanable(ctx context.Context, t Thorough) ([]Leftover, error) 
 	}
 	kept, err := e.Kept(ctx, t.Run, "")
 	for _, k := range kept {
+		if k.Host != e.owner.Host {
+			continue
+		}
 		left = append(left, Leftover{Kind: KindImage, Name: k.Image, Run: k.Run, Instance: k.Instance, Created: k.Since, id: k.Image})
 	}
 	return left, err
@@ -186,6 +188,8 @@ func (e *Engine) removeLeftover(ctx context.Context, l Leftover) (bool, error) {
 	case err == nil:
 		e.setFilled(l.id, false)
 		return true, nil
+	case errdefs.IsConflict(err) && l.Kind == KindImage:
+		return false, fmt.Errorf("remove image %s: a container is made of it; end that first", l.Name)
 	case errdefs.IsNotFound(err), errdefs.IsConflict(err), errdefs.IsPermissionDenied(err):
 		return false, nil // removed by another, or in use
 	}

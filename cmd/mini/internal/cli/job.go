@@ -64,7 +64,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	}
 	sum, err := j.begin(ctx, p.Writer(), &b, boxes.class)
 	p.Close() // the summary goes on the screen as it was
-	err = errors.Join(err, boxes.Close(), j.conclude(ctx, s, sum, folder, err))
+	err = errors.Join(err, boxes.Close(), j.conclude(ctx, s, sum, folder, boxes.class, err))
 	return outOfRoom(err, sum.Instances > 0 && sum.Complete())
 }
 
@@ -167,7 +167,7 @@ func announce(w io.Writer, cfg *configs.Resolved, set string, n int, class, dir 
 }
 
 // conclude writes the summary and picks how the command ends.
-func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folder *runner.Folder, failed error) error {
+func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folder *runner.Folder, class string, failed error) error {
 	if failed != nil && sum.Instances == 0 {
 		return nil // it never came to a run
 	}
@@ -175,7 +175,7 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 	if j.json {
 		err = errors.Join(err, json.NewEncoder(s.Out).Encode(map[string]any{"run": folder.Dir(), "summary": sum}))
 	} else {
-		err = errors.Join(err, glance(s.Out, sum, folder.Dir(), ids(j.work.rows)), sayHowMany(s.Out, sum.Kept, j.cfg.Environment.Class, folder.Dir()))
+		err = errors.Join(err, glance(s.Out, sum, folder.Dir(), ids(j.work.rows)), sayHowMany(s.Out, sum.Kept, class, folder.Dir()))
 	}
 	switch {
 	case err != nil || failed != nil:

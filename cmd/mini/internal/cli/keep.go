@@ -45,7 +45,7 @@ func (c *container) Keep(ctx context.Context, attempt int) (string, error) {
 	}
 	enter := "mini shell -c environment.image=" + image
 	if c.run != "" {
-		enter = fmt.Sprintf("mini shell --run %s --attempt %d %s", shellWord(c.run), attempt, c.instance)
+		enter = fmt.Sprintf("mini shell --run %s --attempt %d %s", shellWord(c.run), attempt, shellWord(c.instance))
 	}
 	return fmt.Sprintf("kept as the image %s; enter it with: %s", image, enter), nil
 }

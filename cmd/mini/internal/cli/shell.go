@@ -27,7 +27,7 @@ type shellOptions struct {
 	attempt int
 }
 
-func newShell(s Streams) *cobra.Command {
+func newShell(kill context.Context, s Streams) *cobra.Command {
 	o := &shellOptions{}
 	cmd := &cobra.Command{
 		Use:   "shell [INSTANCE] [-- COMMAND...]",
@@ -47,7 +47,7 @@ With a COMMAND that is run instead, and its exit code is mini's.`,
 			if err != nil {
 				return err
 			}
-			return runShell(cmd.Context(), s, o, instance, command)
+			return runShell(cmd.Context(), kill, s, o, instance, command)
 		},
 	}
 	f := cmd.Flags()
@@ -80,22 +80,23 @@ func splitAtDash(cmd *cobra.Command, args []string) (instance string, command []
 }
 
 // runShell is `mini shell`.
-func runShell(ctx context.Context, s Streams, o *shellOptions, instance string, command []string) error {
-	c, cfg, err := o.sandbox(ctx, s, instance)
-	if err != nil {
-		return before(err)
-	}
-	engine, err := docker.Open(ctx, docker.EngineConfig{HelperDir: cfg.Environment.HelperDir, PullTimeout: duration(cfg.Environment.PullTimeout)})
+func runShell(ctx, kill context.Context, s Streams, o *shellOptions, instance string, command []string) error {
+	cfg, err := o.sandbox(ctx, s, instance)
 	if err != nil {
 		return before(err)
 	}
 	if o.run != "" {
-		if c.Image, err = keptImage(ctx, engine, o.run, instance, o.attempt); err != nil {
-			return errors.Join(before(err), engine.Close())
+		if cfg.Environment.Image, err = keptImage(ctx, o.run, instance, o.attempt); err != nil {
+			return before(err)
 		}
 	}
-	code, err := openShell(ctx, s, engine, c, command)
-	if err = errors.Join(err, engine.Close()); err != nil {
+	progress := report.NewPlain(s.Err, nil)
+	boxes, err := newSandboxes(ctx, kill, cfg, false, false, o.run, s.Err, progress.Event)
+	if err != nil {
+		return err
+	}
+	code, err := openShell(ctx, s, cfg, boxes, datasets.Instance{ID: instance}, command)
+	if err = errors.Join(err, boxes.Close()); err != nil {
 		return err
 	}
 	if code != exitOK {
@@ -106,43 +107,39 @@ func runShell(ctx context.Context, s Streams, o *shellOptions, instance string, 
 
 // sandbox finds what to start: the configuration of the run, or that of mini
 // bench, and the image of the instance.
-func (o *shellOptions) sandbox(ctx context.Context, s Streams, instance string) (docker.Config, *configs.Resolved, error) {
+func (o *shellOptions) sandbox(ctx context.Context, s Streams, instance string) (*configs.Resolved, error) {
 	if o.run != "" {
 		if len(o.subsets) > 0 {
-			return docker.Config{}, nil, usagef("--run and --subset are two ways to say which sandbox; leave one away")
+			return nil, usagef("--run and --subset are two ways to say which sandbox; leave one away")
 		}
 		if instance == "" {
-			return docker.Config{}, nil, usagef("which instance of %s?", o.run)
+			return nil, usagef("which instance of %s?", o.run)
 		}
 		if _, err := runner.ReadRun(o.run); err != nil {
-			return docker.Config{}, nil, noRun(o.run, err)
+			return nil, noRun(o.run, err)
 		}
 		o.config = append([]string{filepath.Join(o.run, "config.yaml")}, o.config...)
 	}
 	cfg, err := o.merge("swebench")
 	if err != nil {
-		return docker.Config{}, nil, err
+		return nil, err
 	}
 	if cfg.Environment.Class != "docker" {
-		return docker.Config{}, nil, usagef("mini shell opens containers; the environment class is %s, whose commands run on this machine: any shell will do", cfg.Environment.Class)
+		return nil, usagef("mini shell opens containers; the environment class is %s, whose commands run on this machine: any shell will do", cfg.Environment.Class)
 	}
-	c, err := containerConfig(cfg, o.run)
-	if err != nil {
-		return c, cfg, err
-	}
-	c.Instance = instance
+	image := &cfg.Environment.Image
 	switch {
 	case o.run != "":
 	case len(o.subsets) > 0 && instance != "":
-		c.Image, err = o.imageOf(ctx, s, cfg, instance)
+		*image, err = o.imageOf(ctx, s, cfg, instance)
 	case len(o.subsets) > 0:
 		err = usagef("which instance of %s? mini datasets show lists them", o.subsets[0])
-	case c.Image == "" && instance != "":
+	case *image == "" && instance != "":
 		err = usagef("which dataset is %s in? Say --subset SET, or --run FOLDER of a run that has kept it", report.Printable(instance))
-	case c.Image == "":
+	case *image == "":
 		err = usagef("which sandbox? mini shell --subset SET INSTANCE, or -c environment.image=NAME")
 	}
-	return c, cfg, err
+	return cfg, err
 }
 
 // imageOf finds the row of an instance, and its image.
@@ -163,9 +160,13 @@ func (o *shellOptions) imageOf(ctx context.Context, s Streams, cfg *configs.Reso
 
 // keptImage is the sandbox that a run kept of an instance: that of the newest
 // attempt, or of the one asked for.
-func keptImage(ctx context.Context, engine *docker.Engine, run, instance string, attempt int) (string, error) {
-	kept, err := engine.Kept(ctx, runLabel(run), instance)
+func keptImage(ctx context.Context, run, instance string, attempt int) (string, error) {
+	engine, err := docker.Open(ctx, docker.EngineConfig{})
 	if err != nil {
+		return "", err
+	}
+	kept, err := engine.Kept(ctx, runLabel(run), instance)
+	if err = errors.Join(err, engine.Close()); err != nil {
 		return "", err
 	}
 	image := ""
@@ -184,21 +185,32 @@ func keptImage(ctx context.Context, engine *docker.Engine, run, instance string,
 }
 
 // openShell starts a sandbox, lets the user at it, and ends it.
-func openShell(ctx context.Context, s Streams, engine *docker.Engine, c docker.Config, command []string) (int, error) {
-	box, err := engine.Start(ctx, c)
+func openShell(
+	ctx context.Context, s Streams, cfg *configs.Resolved, boxes *sandboxes, in datasets.Instance, command []string,
+) (int, error) {
+	started, err := boxes.Start(ctx, in)
 	if err != nil {
 		return 0, err
 	}
-	shell := docker.Shell{Command: command, Env: shellVariables(c.Env), In: s.In, Out: s.Out, Err: s.Err, TTY: s.Terminal && s.OutTerminal}
-	if shell.TTY {
-		network := cmp.Or(c.Network, "none")
-		_, _ = fmt.Fprintf(s.Err, "mini: a sandbox of %s, network %s; it ends with this shell, and nothing is kept\n", report.Printable(c.Image), network) // only for people
+	end := func() error { return started.Close(context.WithoutCancel(ctx)) }
+	box, ok := started.(*tracked).Environment.(*container)
+	if !ok {
+		return 0, errors.Join(errNotKept, end())
 	}
-	for _, w := range box.Info().Warnings {
+	shell := docker.Shell{
+		Command: command, Env: shellVariables(withForwarded(cfg.Environment)),
+		In: s.In, Out: s.Out, Err: s.Err, TTY: s.Terminal && s.OutTerminal,
+	}
+	info := box.Info()
+	if shell.TTY {
+		_, _ = fmt.Fprintf(s.Err, "mini: a sandbox of %s, network %s; it ends with this shell, and nothing is kept\n", // only for people
+			report.Printable(info.Image), report.Printable(cmp.Or(cfg.Environment.Network, "none")))
+	}
+	for _, w := range info.Warnings {
 		_, _ = fmt.Fprintln(s.Err, "mini: warning:", report.Printable(w)) // only for people
 	}
 	code, err := withTerminal(s.In, &shell, func() (int, error) { return box.Shell(ctx, shell) })
-	return code, errors.Join(err, box.Close(context.WithoutCancel(ctx)))
+	return code, errors.Join(err, end())
 }
 
 // shellVariables are those of commands, and what a program needs to know of the
