@@ -125,7 +125,7 @@ func TestCardOfManyFiles(t *testing.T) {
 	if err != nil || !slices.Equal(got["test"], names) {
 		t.Errorf("%d files, %v", len(got["test"]), err)
 	}
-	if took := time.Since(start); took > 30*time.Second { // a hundred times what it takes
+	if took := time.Since(start); took > 3*time.Minute { // hundreds of times what it takes
 		t.Errorf("it took %s", took)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -203,8 +203,10 @@ func openShell(
 	}
 	info := box.Info()
 	if shell.TTY {
-		_, _ = fmt.Fprintf(s.Err, "mini: a sandbox of %s, network %s; it ends with this shell, and nothing is kept\n", // only for people
-			report.Printable(info.Image), report.Printable(cmp.Or(cfg.Environment.Network, "none")))
+		text := fmt.Sprintf("mini: a sandbox of %s, network %s; it ends with this shell, and nothing is kept", info.Image, cmp.Or(cfg.Environment.Network, "none"))
+		for _, line := range report.Wrap(text, widthOf(s.Out)) {
+			_, _ = fmt.Fprintln(s.Err, line) // only for people
+		}
 	}
 	for _, w := range info.Warnings {
 		_, _ = fmt.Fprintln(s.Err, "mini: warning:", report.Printable(w)) // only for people

@@ -215,7 +215,7 @@ func (term *terminal) take(t *testing.T, i int, command string) {
 	}
 	if strings.Contains(command, "bench") && !strings.Contains(command, "--dry-run") {
 		keep(t, i, live, "-live")
-		for _, want := range []string{" mini bench · ", " workers\n", " #  instance ", "Ctrl-C stops"} {
+		for _, want := range []string{" mini bench · ", " worker", " #  instance ", "Ctrl-C stops"} {
 			if !strings.Contains(live, want) {
 				t.Errorf("$ %s\nshowed no %q:\n%s", command, want, live)
 			}
@@ -238,7 +238,7 @@ func (term *terminal) take(t *testing.T, i int, command string) {
 }
 
 // wide are commands that show texts of others, and paths, as they are.
-var wide = regexp.MustCompile(`show| -t | -i |bench .*runs/first$`)
+var wide = regexp.MustCompile(`show|mini clean| -t | -i |bench .*runs/first$`)
 
 // history is all that was shown since it was cleared, lines joined again that
 // the terminal broke.
