@@ -18,6 +18,7 @@ type Container struct {
 	engine *Engine
 	name   string
 	born   time.Time
+	lease  time.Duration
 	stream *attachment
 	death  *death
 	client *helper.Client
@@ -62,9 +63,19 @@ func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, e
 
 // execute is Execute, with an eye on the engine while the command runs.
 func (c *Container) execute(ctx context.Context, cmd env.Command) (env.Result, error) {
-	defer c.still.settle()
-	defer c.engine.pulse.watch(ctx, c.client.Abandon)()
+	defer c.attend(ctx)()
 	return c.client.Execute(ctx, cmd)
+}
+
+// attend keeps an eye on the engine, and on pauses of the container, until
+// leave is called. An engine that falls silent ends the conversation.
+func (c *Container) attend(ctx context.Context) (leave func()) {
+	c.still.begin()
+	forget := c.engine.pulse.watch(ctx, c.client.Abandon)
+	return func() {
+		forget()
+		c.still.settle()
+	}
 }
 
 // How it is found out that a container has no memory left for any command.

@@ -42,18 +42,17 @@ const engineTimeout = 2 * time.Minute
 // finished even when ctx ends: an engine may go on with one that was given up,
 // and the container would appear behind the back of whoever cleans up.
 func (e *Engine) create(ctx context.Context, name, os string, c *container.Config, h *container.HostConfig) ([]string, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), engineTimeout)
-	defer cancel()
-	made, err := e.api.ContainerCreate(ctx, c, h, nil, platform(os), name)
+	made, err := e.api.ContainerCreate(context.WithoutCancel(ctx), c, h, nil, platform(os), name)
 	return made.Warnings, err
 }
 
 // containerConfig is what runs. The image's ENTRYPOINT, CMD, HEALTHCHECK and
 // STOPSIGNAL are overridden. WORKDIR is not: the runtime creates a directory
-// that is missing, and a foreign image would seem to have a /testbed.
-func containerConfig(c Config, labels map[string]string) *container.Config {
+// that is missing, and a foreign image would seem to have a /testbed. The image
+// goes by its id: its name may mean another one by now than was found.
+func containerConfig(c Config, img imageFacts, labels map[string]string) *container.Config {
 	return &container.Config{
-		Image:        c.Image,
+		Image:        img.id,
 		User:         c.User,
 		Entrypoint:   []string{helperPath},
 		Cmd:          []string{},
