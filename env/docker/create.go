@@ -34,10 +34,6 @@ const (
 // cannot be asked after.
 const expiry = 48 * time.Hour
 
-// engineTimeout bounds a single request that changes something. It is long:
-// under load an engine takes seconds to start a container.
-const engineTimeout = 2 * time.Minute
-
 // create makes a container and returns the engine's warnings. The request is
 // finished even when ctx ends: an engine may go on with one that was given up,
 // and the container would appear behind the back of whoever cleans up.

@@ -108,7 +108,9 @@ func (b *bounded) ContainerAttach(ctx context.Context, id string, o container.At
 
 // ContainerExecAttach implements api.
 func (b *bounded) ContainerExecAttach(ctx context.Context, exec string, o container.ExecAttachOptions) (types.HijackedResponse, error) {
-	return b.dial(ctx, func(ctx context.Context) (types.HijackedResponse, error) { return b.api.ContainerExecAttach(ctx, exec, o) })
+	return b.dial(ctx, func(ctx context.Context) (types.HijackedResponse, error) {
+		return b.api.ContainerExecAttach(ctx, exec, o)
+	})
 }
 
 // dial is for requests that become a connection. The client does not heed their

@@ -18,6 +18,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper"
 )
 
 // mute is an engine that takes every request and answers none.
@@ -111,6 +112,47 @@ func TestPullThatWaitsForItsRegistry(t *testing.T) {
 		e.pulse.close()
 	})
 }
+
+// Whatever an engine does not say of a lost sandbox, and however long a removal
+// takes, the command's end is known within five seconds of the stream's.
+func TestLossIsKnownInTime(t *testing.T) {
+	for name, tt := range map[string]struct {
+		code *int64 // with which the engine says that it ended; nil where it says nothing
+		why  error
+		want env.Status
+	}{
+		"the engine says nothing":       {nil, helper.ErrLost, env.ContainerDied},
+		"it was killed, and no more":    {ptr[int64](killed), helper.ErrLost, env.DaemonUnavailable},
+		"it ended by itself":            {ptr[int64](1), helper.ErrLost, env.ContainerDied},
+		"the helper broke the rules":    {nil, helper.ErrFrame, env.ProtocolViolation},
+		"somebody said why it was lost": {nil, &env.Error{Status: env.ContainerPaused, Err: helper.ErrLost}, env.ContainerPaused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := engineOf(&mute{}, func(context.Context) error { return nil })
+				c := &Container{
+					engine: e, name: "mini-a", born: time.Now(),
+					stream: &attachment{stderr: &head{}}, death: &death{known: make(chan struct{})},
+				}
+				if tt.code != nil {
+					time.AfterFunc(deathWait-time.Millisecond, func() {
+						c.death.code = *tt.code
+						close(c.death.known)
+					})
+				}
+				begin := time.Now()
+				lost, ok := errors.AsType[*env.Error](c.bury(t.Context(), tt.why))
+				if took := time.Since(begin); !ok || lost.Status != tt.want || took > 5*time.Second {
+					t.Errorf("after %s: %v, want %s within 5 s", took, lost, tt.want)
+				}
+				c.burial.Wait()
+				e.pulse.close()
+			})
+		})
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
 
 // dialled is an engine that takes connections and says nothing, spoken to as the
 // client does where a request becomes a connection.

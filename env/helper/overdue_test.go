@@ -2,6 +2,7 @@ package helper_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"testing"
@@ -60,9 +61,9 @@ func TestFilesThatStandStillForAReason(t *testing.T) {
 		"paused long enough":    {[]time.Duration{2 * wait, 3 * wait}, nil},
 		"paused, and then late": {[]time.Duration{2 * wait}, helper.ErrSilent},
 	} {
-		for direction, carry := range map[string]func(*helper.Client) error{
-			"in":  func(c *helper.Client) error { return c.Put(t.Context(), "/d", bytes.NewReader(nil)) },
-			"out": func(c *helper.Client) error { return c.Get(t.Context(), "/d", io.Discard) },
+		for direction, carry := range map[string]func(context.Context, *helper.Client) error{
+			"in":  func(ctx context.Context, c *helper.Client) error { return c.Put(ctx, "/d", bytes.NewReader(nil)) },
+			"out": func(ctx context.Context, c *helper.Client) error { return c.Get(ctx, "/d", io.Discard) },
 		} {
 			t.Run(name+", "+direction, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -84,7 +85,7 @@ func TestFilesThatStandStillForAReason(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := carry(c); !errors.Is(err, tt.want) {
+					if err := carry(t.Context(), c); !errors.Is(err, tt.want) {
 						t.Errorf("%v; want %v", err, tt.want)
 					}
 				})
