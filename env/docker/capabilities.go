@@ -9,9 +9,22 @@ import (
 // change owners and users, and for the helper to kill processes of any user.
 var defaultCapAdd = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETUID", "SETGID", "SETFCAP", "KILL"}
 
+// What a capability that is refused would let commands do.
+const (
+	forge   = "forge their own results"
+	kernels = "change or read the kernel of the machine"
+	files   = "read files of the machine"
+	machine = "disturb the machine as a whole"
+)
+
 // forging are the capabilities that reach into another process in spite of its
-// not being dumpable, or around it.
-var forging = []string{"ALL", "SYS_PTRACE", "PERFMON", "SYS_ADMIN"}
+// not being dumpable, or around it, and those that reach out of the sandbox.
+var forging = map[string]string{
+	"ALL": forge, "SYS_PTRACE": forge, "PERFMON": forge, "SYS_ADMIN": forge, "CHECKPOINT_RESTORE": forge,
+	"SYS_MODULE": kernels, "SYS_RAWIO": kernels, "BPF": kernels, "SYSLOG": kernels, "MAC_ADMIN": kernels, "MAC_OVERRIDE": kernels,
+	"DAC_READ_SEARCH": files, // by handles, which know no roots
+	"SYS_BOOT":        machine, "SYS_TIME": machine, "AUDIT_CONTROL": machine,
+}
 
 // capabilities are those of Linux 5.9 and later. Engines refuse other names
 // only when a container is made.
@@ -38,8 +51,8 @@ func (c Config) validateCapabilities(m *mistakes) {
 		}
 	}
 	for _, name := range c.CapAdd {
-		if !c.Force && slices.Contains(forging, capability(name)) {
-			m.add("cap_add", "%s lets commands forge their own results; set environment.unsafe to accept that", capability(name))
+		if why := forging[capability(name)]; why != "" && !c.Force {
+			m.add("cap_add", "%s lets commands %s; set environment.unsafe to accept that", capability(name), why)
 		}
 	}
 }

@@ -140,6 +140,11 @@ func (e *Engine) checkSource(t Mount, force bool, m *mistakes) {
 				all = append(all, at)
 			}
 		}
+		before := len(*m)
 		t.distrust(m, real, all)
+		// Those that have no name of their own here, and those of other services.
+		if at, err := os.Stat(real); err == nil && at.Mode().Type() == os.ModeSocket && len(*m) == before {
+			m.add("mounts", "%.80q is a socket: commands could talk to what listens there; set environment.unsafe to accept that", t.Source)
+		}
 	}
 }

@@ -76,8 +76,9 @@ type Config struct {
 	// NewPrivileges lets set-uid programs gain rights.
 	NewPrivileges bool
 	// Force permits capabilities with which a command can read or write in
-	// the helper's name (see forging), so that its results prove nothing, and
-	// mounts through which it can command the engine (see sockets).
+	// the helper's name, so that its results prove nothing, or reach out of the
+	// sandbox (see forging), and mounts through which it can command the engine
+	// (see sockets) or talk to another service of the machine.
 	Force bool
 
 	// Lease is how long a container lives without a sign of its owner; zero

@@ -18,6 +18,7 @@ type Container struct {
 	engine *Engine
 	name   string
 	born   time.Time
+	lease  time.Duration
 	stream *attachment
 	death  *death
 	client *helper.Client
@@ -29,7 +30,8 @@ type Container struct {
 	closing sync.Mutex
 	closed  bool
 	mu      sync.Mutex
-	fate    error // why it was lost, once it is
+	fate    error          // why it was lost, once it is
+	burial  sync.WaitGroup // the removal after that
 }
 
 var _ env.Environment = (*Container)(nil)
@@ -41,8 +43,8 @@ func (c *Container) Name() string { return c.name }
 func (c *Container) Info() env.Info { return c.info }
 
 // Execute runs one command; see env.Environment. When the sandbox is lost the
-// error is an *env.Error, the container is killed if it still lives, and every
-// later call returns the same error.
+// error is an *env.Error, the removal of what is left of the container has begun
+// (Close waits for it), and every later call returns the same error.
 func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
 	res, err := c.execute(ctx, cmd)
 	if err == nil && res.OOMKilled > 0 && res.ExitCode != 0 && !c.hasMemory(ctx) {
@@ -62,9 +64,19 @@ func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, e
 
 // execute is Execute, with an eye on the engine while the command runs.
 func (c *Container) execute(ctx context.Context, cmd env.Command) (env.Result, error) {
-	defer c.still.settle()
-	defer c.engine.pulse.watch(ctx, c.client.Abandon)()
+	defer c.attend(ctx)()
 	return c.client.Execute(ctx, cmd)
+}
+
+// attend keeps an eye on the engine, and on pauses of the container, until
+// leave is called. An engine that falls silent ends the conversation.
+func (c *Container) attend(ctx context.Context) (leave func()) {
+	c.still.begin()
+	forget := c.engine.pulse.watch(ctx, c.client.Abandon)
+	return func() {
+		forget()
+		c.still.settle()
+	}
 }
 
 // How it is found out that a container has no memory left for any command.
@@ -122,7 +134,8 @@ func (c *Container) roomLeft(res env.Result) error {
 	}
 }
 
-// bury finds out, once, why the sandbox was lost and removes what is left.
+// bury finds out, once, why the sandbox was lost, and has what is left removed
+// while the caller goes on.
 func (c *Container) bury(ctx context.Context, why error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,8 +143,9 @@ func (c *Container) bury(ctx context.Context, why error) error {
 		lost := c.lost(ctx, "execute command in "+c.name, why)
 		c.fate = lost
 		if lost.Status != env.DaemonUnavailable { // which would not answer this either
-			// Close repeats the removal and reports its failure.
-			_, _ = c.engine.remove(ctx, c.name, farewell)
+			c.burial.Go(func() {
+				_, _ = c.engine.remove(ctx, c.name, farewell) // Close repeats it and reports its failure
+			})
 		}
 	}
 	return c.fate
@@ -166,6 +180,7 @@ func (c *Container) Close(ctx context.Context) error {
 // release gives everything back, of a container that is half made too.
 func (c *Container) release(ctx context.Context) error {
 	removed := c.letGo(ctx)
+	c.burial.Wait()
 	if c.stream != nil {
 		_ = c.stream.Close() // a second time: nothing can be done about it
 	}

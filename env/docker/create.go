@@ -34,26 +34,21 @@ const (
 // cannot be asked after.
 const expiry = 48 * time.Hour
 
-// engineTimeout bounds a single request that changes something. It is long:
-// under load an engine takes seconds to start a container.
-const engineTimeout = 2 * time.Minute
-
 // create makes a container and returns the engine's warnings. The request is
 // finished even when ctx ends: an engine may go on with one that was given up,
 // and the container would appear behind the back of whoever cleans up.
 func (e *Engine) create(ctx context.Context, name, os string, c *container.Config, h *container.HostConfig) ([]string, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), engineTimeout)
-	defer cancel()
-	made, err := e.api.ContainerCreate(ctx, c, h, nil, platform(os), name)
+	made, err := e.api.ContainerCreate(context.WithoutCancel(ctx), c, h, nil, platform(os), name)
 	return made.Warnings, err
 }
 
 // containerConfig is what runs. The image's ENTRYPOINT, CMD, HEALTHCHECK and
 // STOPSIGNAL are overridden. WORKDIR is not: the runtime creates a directory
-// that is missing, and a foreign image would seem to have a /testbed.
-func containerConfig(c Config, labels map[string]string) *container.Config {
+// that is missing, and a foreign image would seem to have a /testbed. The image
+// goes by its id: its name may mean another one by now than was found.
+func containerConfig(c Config, img imageFacts, labels map[string]string) *container.Config {
 	return &container.Config{
-		Image:        c.Image,
+		Image:        img.id,
 		User:         c.User,
 		Entrypoint:   []string{helperPath},
 		Cmd:          []string{},

@@ -53,9 +53,12 @@ func (d *death) stop() {
 	d.worker.Wait()
 }
 
-// deathWait is how long after the end of the stream its reason may take; it
-// took 7 ms when measured on a quiet machine.
-const deathWait = 3 * time.Second
+// How long a reason may take after the end of the stream, so that whoever waits
+// for a command hears of the loss within five seconds.
+const (
+	deathWait  = 2 * time.Second         // of the engine's word that the container ended; 7 ms on a quiet machine
+	recallWait = 2500 * time.Millisecond // of its memory, which it takes up to two seconds to tell
+)
 
 // lost turns the end of a conversation into the loss of the sandbox that it
 // means. The container may still live, and must be removed.
@@ -124,7 +127,7 @@ type memory struct{ any, oom bool }
 // itself cannot be inspected any more. An engine that was started since then
 // remembers nothing; one that is about to end gives an error.
 func (e *Engine) recall(ctx context.Context, name string, since time.Time) (memory, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deathWait)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recallWait)
 	defer cancel()
 	// The two events of an end come from different sources, in any order; hence
 	// the second beyond now, for which the engine keeps the answer open. Its clock

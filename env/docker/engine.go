@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"runtime"
 	"sync"
@@ -40,7 +41,8 @@ type EngineConfig struct {
 	// is frozen or out of reach: a dead one is noticed at once.
 	Silence time.Duration
 	// PauseLimit is how long a container may be paused while a command runs in
-	// it; zero means five minutes. It must be less than the lease of containers.
+	// it; zero means five minutes. No container is waited for longer than half its
+	// lease: one that wakes must find its owner alive.
 	PauseLimit time.Duration
 	// Images says how images are looked after. Without it Start pulls what is
 	// missing, and nothing is ever removed.
@@ -59,7 +61,6 @@ type Engine struct {
 	fills    flight.Group
 	images   *images.Store // nil where nothing looks after them
 	pulse    *pulse
-	parting  func() // settles what is owed, at the end
 
 	mu      sync.Mutex
 	open    map[*Container]struct{}
@@ -100,6 +101,12 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 	if cfg.Host != "" {
 		opts = append(opts, client.WithHost(cfg.Host))
 	}
+	ends := false
+	opts = append(opts, func(c *client.Client) error { // last: the transport is as it will be
+		transport, _ := c.HTTPClient().Transport.(*http.Transport)
+		ends = leashed(transport)
+		return nil
+	})
 	cli, err := client.NewClientWithOpts(opts...)
 	if err != nil {
 		return nil, &env.Error{Status: env.DaemonUnavailable, Op: "set up engine client", Hint: hintDaemon, Err: err}
@@ -120,12 +127,7 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 	e.pulse = newPulse(cfg.Silence,
 		func(ctx context.Context) error { _, err := cli.Ping(ctx); return err },
 		func(ctx context.Context) { e.lookForPaused(ctx, cli) })
-	e.api = &bounded{api: cli, pulse: e.pulse}
-	e.parting = func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-		defer cancel()
-		e.settle(ctx)
-	}
+	e.api = &bounded{api: cli, pulse: e.pulse, leashed: ends}
 	if e.owner, err = self(); err != nil {
 		_ = cli.Close() // nothing was sent
 		return nil, err
@@ -177,7 +179,7 @@ func (e *Engine) Warnings() []string { return e.warnings }
 // cannot be removed through it any more: close them first. Those whose removal
 // had failed are tried once more.
 func (e *Engine) Close() error {
-	e.parting()
+	e.settle(context.Background()) // bounded in itself
 	e.pulse.close()
 	if err := e.api.Close(); err != nil {
 		return fmt.Errorf("close engine connection: %w", err)

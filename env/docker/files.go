@@ -13,13 +13,19 @@ var _ env.Files = (*Container)(nil)
 // Put carries files in; see env.Files. When the sandbox is lost the error is as
 // in Execute.
 func (c *Container) Put(ctx context.Context, dir string, tree io.Reader) error {
-	return c.carried(ctx, c.client.Put(ctx, dir, tree))
+	leave := c.attend(ctx)
+	err := c.client.Put(ctx, dir, tree)
+	leave()
+	return c.carried(ctx, err)
 }
 
 // Get carries files out; see env.Files. When the sandbox is lost the error is as
 // in Execute.
 func (c *Container) Get(ctx context.Context, path string, tree io.Writer) error {
-	return c.carried(ctx, c.client.Get(ctx, path, tree))
+	leave := c.attend(ctx)
+	err := c.client.Get(ctx, path, tree)
+	leave()
+	return c.carried(ctx, err)
 }
 
 // carried tells a lost sandbox from a transfer that failed.

@@ -3,6 +3,7 @@ package docker_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -299,6 +300,12 @@ func TestCheckAsksTheEngine(t *testing.T) {
 	if err := os.Symlink("/run", link); err != nil {
 		t.Fatal(err)
 	}
+	var lc net.ListenConfig
+	socket, err := lc.Listen(t.Context(), "unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close() //nolint:errcheck // nobody speaks to it
 	made, err := cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.Image(t), Cmd: []string{"true"}}, nil, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
@@ -322,8 +329,9 @@ func TestCheckAsksTheEngine(t *testing.T) {
 		"mounts": {docker.Config{Mounts: []docker.Mount{{Source: dir + "/none", Target: "/a"}, {Source: link, Target: "/b"}}}, []string{
 			"mounts: " + fmt.Sprintf("%.80q", dir+"/none") + " does not exist", "gives commands the engine's socket",
 		}},
-		"by force": {docker.Config{Mounts: []docker.Mount{{Source: link, Target: "/b"}}, Force: true}, nil},
-		"several":  {docker.Config{Network: "mini-no-such", CPUs: 4096}, []string{"network: ", "cpus: "}},
+		"a socket of another service": {docker.Config{Mounts: []docker.Mount{{Source: filepath.Join(dir, "s"), Target: "/a"}}}, []string{"is a socket"}},
+		"by force":                    {docker.Config{Mounts: []docker.Mount{{Source: link, Target: "/b"}}, Force: true}, nil},
+		"several":                     {docker.Config{Network: "mini-no-such", CPUs: 4096}, []string{"network: ", "cpus: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.config.Image = "mini-never-looked-at"

@@ -10,10 +10,29 @@ import (
 // reserved are places in a container that are the kernel's or mini's own.
 var reserved = []string{"/proc", "/sys", "/dev", helperDir}
 
-// sockets of engines: who reaches one is root on the engine's machine.
+// sockets of engines: who reaches one is root on the engine's machine, or the
+// user whose engine it is. A part of a path that is * stands for any.
 var sockets = []string{
-	"/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
-	"/var/run/podman/podman.sock", "/run/crio/crio.sock",
+	"/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/var/run/containerd/containerd.sock",
+	"/run/podman/podman.sock", "/var/run/podman/podman.sock", "/run/crio/crio.sock", "/var/run/crio/crio.sock",
+	"/run/user/*/docker.sock", "/var/run/user/*/docker.sock", "/run/user/*/podman/podman.sock", "/var/run/user/*/podman/podman.sock",
+}
+
+// leadsTo says that a socket is what is at name, or below it.
+func leadsTo(name, socket string) bool {
+	if name == "/" {
+		return true
+	}
+	parts, of := strings.Split(name, "/"), strings.Split(socket, "/")
+	if len(parts) > len(of) {
+		return false
+	}
+	for i, part := range parts {
+		if of[i] != part && of[i] != "*" {
+			return false
+		}
+	}
+	return true
 }
 
 // kernel are folders of the machine through which it can be changed.
@@ -66,7 +85,7 @@ func (c Config) validateMounts(m *mistakes) {
 func (t Mount) distrust(m *mistakes, source string, sockets []string) {
 	source = path.Clean(source)
 	for _, socket := range sockets {
-		if within(socket, source) {
+		if leadsTo(source, socket) {
 			m.add("mounts", "%.80q gives commands the engine's socket, and so the machine; set environment.unsafe to accept that", t.Source)
 			return
 		}

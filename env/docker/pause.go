@@ -12,17 +12,27 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// DefaultPauseLimit is how long a paused container is waited for. The lease of
-// a container is longer, so that it finds its owner alive when it wakes.
+// DefaultPauseLimit is how long a paused container is waited for, or half its
+// lease where that is less: it hears of its owner four times per lease, and has to
+// find him alive when it wakes.
 const DefaultPauseLimit = 5 * time.Minute
 
-// stillness is how long a container was paused while commands ran in it, as
-// far as anybody looked.
+// stillness is how long a container was paused while commands ran in it, or
+// files were carried, as far as anybody looked.
 type stillness struct {
 	mu      sync.Mutex
+	at      int           // commands and transfers under way; while there is none, pauses do not matter
 	since   time.Time     // of the pause that goes on; zero while there is none
 	total   time.Duration // of the pauses that are over
 	excused time.Duration // of total: what commands were given more time for
+}
+
+// begin is for the start of a command, or of a transfer: what was before is
+// nobody's business.
+func (s *stillness) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at++
 }
 
 // see notes whether the container is paused now, and returns for how long it
@@ -31,6 +41,8 @@ func (s *stillness) see(paused bool, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case s.at == 0:
+		return 0
 	case paused && s.since.IsZero():
 		s.since = now
 	case !paused && !s.since.IsZero():
@@ -55,11 +67,15 @@ func (s *stillness) excuse() time.Duration {
 	return more
 }
 
-// settle is for the end of a command: the next one begins with nothing.
+// settle is for the end of what begin began: the next one begins with nothing.
+// A pause that was seen, and may have ended since, is not counted on.
 func (s *stillness) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.excused = s.total
+	if s.at--; s.at == 0 {
+		s.since = time.Time{}
+		s.excused = s.total
+	}
 }
 
 // lookForPaused finds out which of the containers at work are paused. It is
@@ -87,7 +103,7 @@ func (e *Engine) lookForPaused(ctx context.Context, raw api) {
 // found is told whether the container is paused, and gives it up when that has
 // lasted too long.
 func (c *Container) found(paused bool) {
-	limit := c.engine.cfg.PauseLimit
+	limit := min(c.engine.cfg.PauseLimit, c.lease/2)
 	if c.still.see(paused, time.Now()) > limit {
 		c.client.Abandon(&env.Error{
 			Status: env.ContainerPaused, Op: "wait for " + c.name,

@@ -48,23 +48,30 @@ type pullMessage struct {
 	Error string `json:"error"`
 }
 
-// pull fetches an image. It may take as long as it likes, but not be silent.
+// pull fetches an image. It may take as long as it likes, but not be silent for
+// PullTimeout, and the engine, which may wait for a registry, not at all.
 func (e *Engine) pull(ctx context.Context, ref, platform, login string) error {
 	pulling, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(e.cfg.PullTimeout, func() { cancel(errSilent) })
 	defer silence.Stop()
 
+	defer e.pulse.watch(ctx, cancel)()
 	progress := pullState{image: ref, report: e.cfg.PullProgress, layers: make(map[string]layer)}
 	err := e.followPull(pulling, ref, image.PullOptions{Platform: platform, RegistryAuth: login}, func(m pullMessage) {
 		silence.Reset(e.cfg.PullTimeout)
+		e.pulse.note()
 		progress.add(m)
 	})
 	progress.finish(err, ctx.Err() != nil)
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() == nil && errors.Is(context.Cause(pulling), errSilent) {
+	lost := context.Cause(pulling)
+	if ctx.Err() == nil && isEngines(lost) {
+		return lost
+	}
+	if ctx.Err() == nil && errors.Is(lost, errSilent) {
 		return &env.Error{
 			Status: env.PullFailed, Op: "pull image " + ref,
 			Hint: fmt.Sprintf("nothing was heard for %s; try again, or pull it by hand", e.cfg.PullTimeout), Err: errSilent,

@@ -100,6 +100,9 @@ func TestStillness(t *testing.T) {
 				t.Errorf("excused for %s, want %s", got, want)
 			}
 		}
+		see(true, 0) // nothing is under way
+		time.Sleep(time.Hour)
+		s.begin()
 		see(false, 0)
 		excuse(0)
 		see(true, 0)
@@ -114,7 +117,18 @@ func TestStillness(t *testing.T) {
 		time.Sleep(time.Second)
 		see(false, 0)
 		s.settle() // the command ended
+		s.begin()
 		excuse(0)
+		see(true, 0)
+		s.settle() // it was resumed, and the command ended before anybody looked again
+		time.Sleep(6 * time.Minute)
+		s.begin()
+		see(true, 0) // another pause
+		time.Sleep(time.Second)
+		s.begin() // one that waits its turn
+		s.settle()
+		see(true, time.Second)
+		s.settle()
 	})
 }
 

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 const (
 	// removeTimeout bounds a removal; a big container on a slow disk takes seconds.
 	removeTimeout = time.Minute
-	// farewell bounds what is tried once more at the end.
+	// farewell bounds what is tried once more, all of it together.
 	farewell = 5 * time.Second
 	// removePoll is how often a container is asked after that somebody else
 	// removes, where the engine does not tell of the end by itself.
@@ -61,22 +62,35 @@ func (e *Engine) waitRemoved(ctx context.Context, id string) {
 	}
 }
 
-// owe remembers a container whose removal failed, for when the engine is back.
-func (e *Engine) owe(name string) {
+// owe remembers containers whose removal failed, for when the engine is back.
+func (e *Engine) owe(names ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.owed = append(e.owed, name)
+	e.owed = append(e.owed, names...)
 }
 
-// settle removes what is owed. What fails again stays owed; in the end the next
-// mini finds it by its labels.
+// settle removes what is owed, and takes no longer than farewell however much
+// that is. What fails again, and what there was no time for, stays owed; in the
+// end the next mini finds it by its labels. An engine that does not answer for
+// one container does not for the others.
 func (e *Engine) settle(ctx context.Context) {
 	e.mu.Lock()
 	owed := e.owed
 	e.owed = nil
 	e.mu.Unlock()
-	for _, name := range owed {
-		if _, err := e.remove(ctx, name, farewell); err != nil || ctx.Err() != nil {
+	end := time.Now().Add(farewell)
+	for i, name := range owed {
+		left := time.Until(end)
+		if left <= 0 || ctx.Err() != nil {
+			e.owe(owed[i:]...)
+			return
+		}
+		_, err := e.remove(ctx, name, left)
+		if lost, ok := errors.AsType[*env.Error](err); ok && lost.Status == env.DaemonUnavailable {
+			e.owe(owed[i:]...)
+			return
+		}
+		if err != nil {
 			e.owe(name)
 		}
 	}

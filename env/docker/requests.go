@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types"
@@ -32,7 +33,9 @@ const slowTimeout = 10 * time.Minute
 // stream stands.
 type bounded struct {
 	api
-	pulse *pulse
+	pulse   *pulse
+	dials   sync.WaitGroup // connections that are being made
+	leashed bool           // a connection that was given up ends
 }
 
 // request runs one. The context's cause is the error when the engine fell
@@ -43,7 +46,7 @@ func request[T any](ctx context.Context, b *bounded, do func(context.Context) (T
 
 // requestWithin is for those that take an engine longer.
 func requestWithin[T any](ctx context.Context, limit time.Duration, b *bounded, do func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, tooSlow(limit))
 	defer cancel()
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
@@ -61,9 +64,13 @@ func requestWithin[T any](ctx context.Context, limit time.Duration, b *bounded, 
 }
 
 // errSlow is why a request ends that an engine with a pulse does not answer.
-var errSlow = &env.Error{
-	Status: env.DaemonUnavailable, Op: "wait for the container engine", Hint: hintSilent,
-	Err: fmt.Errorf("it lives, and has not answered a request in %s", requestTimeout),
+var errSlow = errors.New("it lives, and has not answered a request")
+
+func tooSlow(limit time.Duration) error {
+	return &env.Error{
+		Status: env.DaemonUnavailable, Op: "wait for the container engine", Hint: hintSilent,
+		Err: fmt.Errorf("%w in %s", errSlow, limit),
+	}
 }
 
 // isEngines says that a cause is about the engine and not the caller's own.
@@ -96,50 +103,65 @@ func (b *bounded) ContainerCreate(
 
 // ContainerAttach implements api.
 func (b *bounded) ContainerAttach(ctx context.Context, id string, o container.AttachOptions) (types.HijackedResponse, error) {
-	return b.dial(ctx, func() (types.HijackedResponse, error) { return b.api.ContainerAttach(ctx, id, o) })
+	return b.dial(ctx, func(ctx context.Context) (types.HijackedResponse, error) { return b.api.ContainerAttach(ctx, id, o) })
 }
 
 // ContainerExecAttach implements api.
 func (b *bounded) ContainerExecAttach(ctx context.Context, exec string, o container.ExecAttachOptions) (types.HijackedResponse, error) {
-	return b.dial(ctx, func() (types.HijackedResponse, error) { return b.api.ContainerExecAttach(ctx, exec, o) })
+	return b.dial(ctx, func(ctx context.Context) (types.HijackedResponse, error) {
+		return b.api.ContainerExecAttach(ctx, exec, o)
+	})
 }
 
-// dial is for requests that become a connection, which do not heed their context
-// once they have dialled. What comes after one was given up is closed when it
-// comes.
-func (b *bounded) dial(ctx context.Context, do func() (types.HijackedResponse, error)) (types.HijackedResponse, error) {
+// dial is for requests that become a connection. The client does not heed their
+// context once it has dialled; the leash of the connection does it instead. The
+// goroutine is for an engine behind TLS, to which the client dials in its own
+// way, without a leash: there it ends with the connection, and what comes after
+// the request was given up is closed when it comes.
+func (b *bounded) dial(
+	ctx context.Context, do func(context.Context) (types.HijackedResponse, error),
+) (types.HijackedResponse, error) {
 	type attached struct {
 		conn types.HijackedResponse
 		err  error
 	}
 	return request(ctx, b, func(ctx context.Context) (types.HijackedResponse, error) {
-		c := make(chan attached, 1)
-		go func() { // ends with the connection at the latest
-			conn, err := do()
-			c <- attached{conn, err}
-		}()
+		c := make(chan attached)
+		b.dials.Go(func() {
+			l := &leash{}
+			conn, err := do(context.WithValue(ctx, leashKey{}, l))
+			l.undo()
+			select {
+			case c <- attached{conn, err}:
+			case <-ctx.Done():
+				if err == nil {
+					conn.Close()
+				}
+			}
+		})
 		select {
 		case a := <-c:
 			return a.conn, a.err
 		case <-ctx.Done():
+			return types.HijackedResponse{}, context.Cause(ctx)
 		}
-		go func() {
-			if a := <-c; a.err == nil {
-				a.conn.Close()
-			}
-		}()
-		return types.HijackedResponse{}, context.Cause(ctx)
 	})
+}
+
+// Close implements api. It waits for the connections that were given up.
+func (b *bounded) Close() error {
+	if b.leashed {
+		b.dials.Wait()
+	}
+	return b.api.Close()
 }
 
 // ContainerWait is bounded until the engine has taken note of it, which has to
 // be before the container starts.
 func (b *bounded) ContainerWait(ctx context.Context, id string, c container.WaitCondition) (<-chan container.WaitResponse, <-chan error) {
-	ctx, lose := context.WithCancelCause(ctx)
+	ctx, lose := context.WithCancelCause(ctx) // goes on when this returns, and ends with the caller's
 	defer b.pulse.watch(ctx, lose)()
-	ended, failed := b.api.ContainerWait(ctx, id, c)
-	context.AfterFunc(ctx, func() { lose(nil) }) // the caller's end is this one's
-	return ended, failed
+	return b.api.ContainerWait(ctx, id, c)
 }
 
 // ContainerStart implements api.

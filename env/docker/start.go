@@ -37,13 +37,13 @@ func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) 
 	if err != nil {
 		return nil, &env.Error{Status: env.StartFailed, Op: "start " + c.Image, Err: err}
 	}
+	e.settle(ctx) // before the token: others start meanwhile
 	select {
 	case e.starts <- struct{}{}:
 		defer func() { <-e.starts }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	e.settle(ctx)
 	box, err := e.start(ctx, c, img, bin)
 	if err != nil && helperMissing(err) { // the volume was emptied since it was filled
 		e.setFilled(bin.volumeName(), false)
@@ -61,14 +61,14 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin progra
 	if err := e.ensureHelper(ctx, bin, img.id); err != nil {
 		return nil, err
 	}
-	box := &Container{engine: e, name: containerName(c.Instance), born: time.Now()}
+	box := &Container{engine: e, name: containerName(c.Instance), born: time.Now(), lease: c.Lease}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, box.release(ctx))
 		}
 	}()
 	warnings, err := e.create(ctx, box.name, c.Platform,
-		containerConfig(c, e.labels(c)), hostConfig(c, bin.volumeName()))
+		containerConfig(c, img, e.labels(c)), hostConfig(c, bin.volumeName()))
 	if err != nil {
 		return nil, fmt.Errorf("create: %w", err)
 	}
@@ -118,9 +118,7 @@ func (e *Engine) unattached(ctx context.Context, id string, err error) error {
 
 // run starts the container; like create it is not given up half way.
 func (e *Engine) run(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), engineTimeout)
-	defer cancel()
-	if err := e.api.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+	if err := e.api.ContainerStart(context.WithoutCancel(ctx), id, container.StartOptions{}); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	return nil

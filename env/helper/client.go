@@ -49,8 +49,8 @@ type ClientConfig struct {
 	// Grace is how long after a command's timeout its report may take, on
 	// the client's clock, before the sandbox counts as silent.
 	Grace time.Duration
-	// Overdue, where it is not nil, is asked when a report is late: it may know
-	// that the sandbox was paused. It returns how much longer to wait; zero
+	// Overdue, where it is not nil, is asked when a report is late, or files stand
+	// still: it may know that the sandbox was paused. It returns how much longer to wait; zero
 	// means no longer.
 	Overdue func() time.Duration
 	// CancelWait is how long a cancelled command's report may take.

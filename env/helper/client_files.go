@@ -103,9 +103,23 @@ func (c *Client) offer(ctx context.Context, t *transfer, f Frame) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-late.C:
-			return c.stalled(c.cfg.TransferWait)
+			if !c.excused(late) {
+				return c.stalled(c.cfg.TransferWait)
+			}
 		}
 	}
+}
+
+// excused says that there is a reason why files stand still, and waits longer.
+func (c *Client) excused(late *time.Timer) bool {
+	if c.cfg.Overdue == nil {
+		return false
+	}
+	more := c.cfg.Overdue()
+	if more > 0 {
+		late.Reset(more)
+	}
+	return more > 0
 }
 
 // stalled ends the conversation with a helper that does not go on.
@@ -170,7 +184,10 @@ func (c *Client) receive(ctx context.Context, t *transfer, tree io.Writer) error
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			case <-late.C:
-				return c.stalled(c.cfg.TransferWait)
+				if !c.excused(late) {
+					return c.stalled(c.cfg.TransferWait)
+				}
+				continue
 			}
 		}
 		if _, err := tree.Write(chunk); err != nil {
@@ -215,6 +232,9 @@ func (c *Client) conclude(t *transfer, err error) error {
 			}
 			return lasting(err, c.Err())
 		case <-late.C:
+			if err == nil && c.excused(late) { // nobody waits much longer for what was given up
+				continue
+			}
 			return lasting(err, c.stalled(wait))
 		}
 	}

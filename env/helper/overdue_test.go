@@ -1,7 +1,10 @@
 package helper_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +47,50 @@ func TestReportThatIsLateForAReason(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Files stand still for as long as their sandbox does.
+func TestFilesThatStandStillForAReason(t *testing.T) {
+	const wait = time.Minute // DefaultTransferWait
+	for name, tt := range map[string]struct {
+		excuses []time.Duration
+		want    error
+	}{
+		"nobody knows why":      {nil, helper.ErrSilent},
+		"paused long enough":    {[]time.Duration{2 * wait, 3 * wait}, nil},
+		"paused, and then late": {[]time.Duration{2 * wait}, helper.ErrSilent},
+	} {
+		for direction, carry := range map[string]func(context.Context, *helper.Client) error{
+			"in":  func(ctx context.Context, c *helper.Client) error { return c.Put(ctx, "/d", bytes.NewReader(nil)) },
+			"out": func(ctx context.Context, c *helper.Client) error { return c.Get(ctx, "/d", io.Discard) },
+		} {
+			t.Run(name+", "+direction, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					excuses := tt.excuses
+					cfg := helper.ClientConfig{Overdue: func() (more time.Duration) {
+						if len(excuses) > 0 {
+							more, excuses = excuses[0], excuses[1:]
+						}
+						return more
+					}}
+					c, err := converse(t, cfg, goodHello, func(s *fake) {
+						id := s.receive().ID
+						if direction == "in" {
+							s.receive() // the end of the files
+						}
+						time.Sleep(5*wait + wait/2)
+						s.send(helper.KindDone, id, "{}")
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := carry(t.Context(), c); !errors.Is(err, tt.want) {
+						t.Errorf("%v; want %v", err, tt.want)
+					}
+				})
+			})
+		}
 	}
 }
 
