@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// Bounds of a kill. A process that dies needs microseconds to milliseconds; one
-// that the kernel holds in a system call may take for ever.
+// Bounds of a kill. A process that dies needs microseconds to milliseconds, or
+// seconds on a machine with a hundred others in line for each processor; one that
+// the kernel holds in a system call may take for ever.
 const (
-	killRounds = 64
-	killTime   = 3 * time.Second
+	killRounds = 96
+	killTime   = 6 * time.Second
 )
 
 // kept is what was alive before a command began: it, its descendants and
