@@ -89,8 +89,6 @@ func (s stockroom) Pull(ctx context.Context, ref, platform, login string) error 
 
 // Remove implements images.Engine.
 func (s stockroom) Remove(ctx context.Context, ref string) error {
-	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
-	defer cancel()
 	_, err := s.e.api.ImageRemove(ctx, ref, image.RemoveOptions{PruneChildren: true})
 	switch {
 	case err == nil, errdefs.IsNotFound(err):
@@ -104,8 +102,7 @@ func (s stockroom) Remove(ctx context.Context, ref string) error {
 // Stock implements images.Engine. An engine measures for one client at a time,
 // and refuses the others.
 func (s stockroom) Stock(ctx context.Context, of func(id string) bool) (images.Stock, error) {
-	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
-	defer cancel()
+	deadline := time.Now().Add(slowTimeout)
 	for {
 		used, err := s.e.api.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.ImageObject}})
 		if err == nil {
@@ -117,7 +114,7 @@ func (s stockroom) Stock(ctx context.Context, of func(id string) bool) (images.S
 			}
 			return all, nil
 		}
-		if !strings.Contains(err.Error(), "already running") {
+		if !strings.Contains(err.Error(), "already running") || time.Now().After(deadline) {
 			return images.Stock{}, failure(ctx, env.DaemonUnavailable, "measure images", err)
 		}
 		select {
