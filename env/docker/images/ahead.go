@@ -43,6 +43,9 @@ func (s *Store) Expect(ctx context.Context, needs []Need) (stop func()) {
 
 // pullAhead works until ctx ends. What fails is left to who needs it.
 func (s *Store) pullAhead(ctx context.Context) {
+	if err := s.lease(ctx, ""); err != nil && ctx.Err() == nil { // what is here already is to stay
+		s.cfg.Tell(Note{Kind: Problem, Text: err.Error()})
+	}
 	done := map[string]bool{} // looked at; not again
 	for ctx.Err() == nil {
 		n, found, changed := s.nextAhead(done)
@@ -76,21 +79,28 @@ func (s *Store) nextAhead(done map[string]bool) (n Need, found bool, changed <-c
 		if len(s.wanted) > 0 {
 			return
 		}
-		window := map[string]bool{}
-		for _, q := range s.queue {
-			k := key(q.name, q.platform)
-			if q.begun || window[k] {
-				continue
-			}
-			if len(window) == s.cfg.Prefetch {
-				return
-			}
-			window[k] = true
-			if !done[k] {
+		for _, q := range s.upcoming() {
+			if !done[key(q.name, q.platform)] {
 				n, found = Need{Ref: q.name, Platform: q.platform}, true
 				return
 			}
 		}
 	})
 	return n, found, changed
+}
+
+// upcoming is the next few of the queue, each image once. Its caller holds the
+// lock.
+func (s *Store) upcoming() (next []queued) {
+	window := map[string]bool{}
+	for _, q := range s.queue {
+		if len(window) >= s.cfg.Prefetch {
+			break
+		}
+		if k := key(q.name, q.platform); !q.begun && !window[k] {
+			window[k] = true
+			next = append(next, q)
+		}
+	}
+	return next
 }

@@ -259,7 +259,7 @@ func TestNoLeaseIsLeft(t *testing.T) {
 	s, _ := open(t, images.Config{Dir: dir, Prefetch: 2})
 	stop := s.Expect(t.Context(), needs(refs))
 	_, release := ensure(t, s, refs[0])
-	eventually(t, "the second is here", func() bool { return strings.Contains(memory(t, dir), "row-01:latest\"") })
+	eventually(t, "the second is here", func() bool { return strings.Contains(memory(t, dir), "row-01:latest\": {") })
 	if !strings.Contains(memory(t, dir), "leases") {
 		t.Errorf("no lease while images are needed: %s", memory(t, dir))
 	}

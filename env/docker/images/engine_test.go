@@ -50,7 +50,7 @@ func open(t *testing.T, cfg images.Config) (*images.Store, *notes) {
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
 	}
-	keys, err := registry.New("mini-test")
+	keys, err := registry.New("mini-test", cfg.Budget > 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,11 +120,11 @@ func (s *Store) ask(ctx context.Context, n Need, name string) (Offer, string, er
 		return Offer{}, "", nil
 	}
 	op := "pull image " + n.Ref
-	login, err := s.cfg.Registry.Login(ctx, name)
-	if err != nil {
-		s.cfg.Tell(Note{Kind: Problem, Image: n.Ref, Text: err.Error()})
-	}
 	offer, err := s.cfg.Registry.Ask(ctx, name, s.platform(n))
+	login, lerr := s.cfg.Registry.Login(ctx, name) // after the question, which finds out what is out of date
+	if lerr != nil && ctx.Err() == nil {
+		s.cfg.Tell(Note{Kind: Problem, Image: n.Ref, Text: lerr.Error()})
+	}
 	refusal, _ := errors.AsType[*Refusal](err)
 	switch {
 	case ctx.Err() != nil:

@@ -23,7 +23,8 @@ type ledger struct {
 	path string
 }
 
-// ledgerFormat is the version of the file; another one is not understood.
+// ledgerFormat is the version of the file. Another one is not understood, and
+// left as it is: the mini that wrote it still counts on it.
 const ledgerFormat = "mini-images-1"
 
 // maxLedger bounds the file, in bytes: some ten thousand images.
@@ -69,7 +70,8 @@ func newLedger(dir, engine string) (*ledger, error) {
 const lockPoll = 20 * time.Millisecond
 
 // with runs f on the record, under the lock, and writes what it leaves when it
-// returns true. Others wait meanwhile, so that what f finds stays true.
+// returns true. Others wait meanwhile, so that what f finds stays true; so f
+// asks the engine for nothing that may take long, but to remove one image.
 func (l *ledger) with(ctx context.Context, f func(*record) (bool, error)) error {
 	lock := flock.New(l.path + ".lock")
 	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
@@ -97,8 +99,17 @@ func (l *ledger) with(ctx context.Context, f func(*record) (bool, error)) error 
 	return errors.Join(err, jerr)
 }
 
-// read takes a file that cannot be understood for an empty one, and moves it
-// away: what is forgotten is never removed, which is the safe side.
+// look is what is in the record now.
+func (l *ledger) look(ctx context.Context) (now record, err error) {
+	err = l.with(ctx, func(r *record) (bool, error) {
+		now = *r // nobody else has it
+		return false, nil
+	})
+	return now, err
+}
+
+// read takes a damaged file for an empty one, and moves it away: what is
+// forgotten is never removed, which is the safe side.
 func (l *ledger) read() (record, error) {
 	empty := record{Format: ledgerFormat, Pulled: map[string]pulled{}, Leases: map[string]lease{}}
 	f, err := os.Open(l.path)
@@ -113,7 +124,11 @@ func (l *ledger) read() (record, error) {
 		return empty, fmt.Errorf("read %s: %w", l.path, err)
 	}
 	r := empty
-	if len(text) > maxLedger || json.Unmarshal(text, &r) != nil || r.Format != ledgerFormat {
+	damaged := len(text) > maxLedger || json.Unmarshal(text, &r) != nil
+	if format := formatOf(text); format != ledgerFormat && format != "" {
+		return empty, fmt.Errorf("read %s: another version of mini wrote it (%q, not %q); use that one, or move the file away", l.path, format, ledgerFormat)
+	}
+	if damaged {
 		if err := os.Rename(l.path, l.path+".damaged"); err != nil {
 			return empty, fmt.Errorf("move a damaged file away: %w", err)
 		}
@@ -126,6 +141,18 @@ func (l *ledger) read() (record, error) {
 		r.Leases = map[string]lease{}
 	}
 	return r, nil
+}
+
+// formatOf is what a file says it is, though the rest may not be understood;
+// empty where it says nothing.
+func formatOf(text []byte) string {
+	var r struct {
+		Format string `json:"format"`
+	}
+	if json.Unmarshal(text, &r) != nil || len(r.Format) > 100 {
+		return ""
+	}
+	return r.Format
 }
 
 // remember notes that mini pulled an image. One that had the name before is
@@ -203,4 +230,9 @@ type own struct {
 	Holding
 	refs []string // the names mini gave it
 	used time.Time
+}
+
+// is says whether one of its names is in a set.
+func (o own) is(set map[string]bool) bool {
+	return slices.ContainsFunc(o.refs, func(ref string) bool { return set[ref] })
 }

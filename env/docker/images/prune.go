@@ -3,7 +3,6 @@ package images
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 )
 
@@ -38,49 +37,58 @@ func (s *Store) Prune(ctx context.Context, needed []Need, dry bool) (Pruned, err
 		}
 	}
 	p := Pruned{Images: []PrunedImage{}, DryRun: dry}
-	err := s.ledger.with(ctx, func(r *record) (bool, error) {
-		before, err := s.engine.Stock(ctx, nil)
-		if err != nil {
-			return false, err
-		}
-		others, changed := r.leased(s.host, time.Now())
-		changed = r.forget(before) || changed
-		for _, o := range r.ours(before) {
-			item := PrunedImage{Image: o.refs[0], ID: o.ID, Bytes: o.Size - o.Shared, Used: o.used}
-			is := func(set map[string]bool) bool {
-				return slices.ContainsFunc(o.refs, func(ref string) bool { return set[ref] })
-			}
-			switch {
-			case is(keep):
-				item.Kept = "it is needed"
-			case o.InUse:
-				item.Kept = "a container uses it"
-			case is(others):
-				item.Kept = "another mini needs it"
-			case dry:
-				item.Removed = true
-				p.Freed += item.Bytes
-			default:
-				err := s.remove(ctx, r, o)
-				changed = true
-				switch {
-				case err == nil:
-					item.Removed = true
-				case errors.Is(err, ErrInUse):
-					item.Kept = "a container or another image uses it"
-				default:
-					item.Err = err.Error()
+	before, err := s.measure(ctx)
+	if err != nil {
+		return p, err
+	}
+	removed := false
+	for _, o := range before.list {
+		item := PrunedImage{Image: o.refs[0], ID: o.ID, Bytes: o.Size - o.Shared, Used: o.used}
+		item.Kept = kept(o, keep, before.others)
+		switch {
+		case item.Kept != "":
+		case dry:
+			item.Removed = true
+			p.Freed += item.Bytes
+		default:
+			err := s.ledger.with(ctx, func(r *record) (bool, error) {
+				others, changed := r.leased(s.host, time.Now())
+				if item.Kept = kept(o, keep, others); item.Kept != "" {
+					return changed, nil
 				}
+				return true, s.removeNow(ctx, r, o)
+			})
+			switch {
+			case errors.Is(err, errMoved):
+				item.Kept = "its name has got another image"
+			case errors.Is(err, ErrInUse):
+				item.Kept = "a container or another image uses it"
+			case err != nil:
+				item.Err = err.Error()
+			case item.Kept == "":
+				item.Removed, removed = true, true
 			}
-			p.Images = append(p.Images, item)
 		}
-		if dry || !slices.ContainsFunc(p.Images, func(i PrunedImage) bool { return i.Removed }) {
-			return changed, nil
-		}
-		s.forgetLayers()
-		after, err := s.engine.Stock(ctx, nil)
-		p.Freed = max(before.Bytes-after.Bytes, 0)
-		return changed, err
-	})
+		p.Images = append(p.Images, item)
+	}
+	if !removed {
+		return p, nil
+	}
+	s.forgetLayers()
+	after, err := s.engine.Stock(ctx, nil)
+	p.Freed = max(before.stock.Bytes-after.Bytes, 0)
 	return p, err
+}
+
+// kept says why an image stays; empty where it need not.
+func kept(o own, needed, others map[string]bool) string {
+	switch {
+	case o.is(needed):
+		return "it is needed"
+	case o.InUse:
+		return "a container uses it"
+	case o.is(others):
+		return "another mini needs it"
+	}
+	return ""
 }

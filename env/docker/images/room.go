@@ -98,30 +98,39 @@ type measured struct {
 
 // room removes images until so many bytes fit the budget, and pledges them.
 func (s *Store) room(ctx context.Context, bytes int64, urgent bool) (m measured, err error) {
-	err = s.ledger.with(ctx, func(r *record) (bool, error) {
-		over := func(taken int64) int64 {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			m.busy = m.busy || s.pledged > 0
-			return taken + s.pledged + bytes - s.cfg.Budget
-		}
-		list, taken, changed, err := s.shrink(ctx, r, over, urgent, "")
-		if err != nil {
-			return changed, err
-		}
-		m.taken, m.fits = taken, over(taken) <= 0
-		others, _ := r.leased(s.host, time.Now())
+	done, err := s.makingRoom(ctx)
+	if err != nil {
+		return m, err
+	}
+	defer done()
+	// What is pledged now is measured next, or else still on its way; what
+	// arrives in between counts twice, and never not at all.
+	goal := func() func(int64) int64 {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, o := range list {
-			m.busy = m.busy || o.InUse || s.holds(o) || slices.ContainsFunc(o.refs, func(ref string) bool { return others[ref] })
-		}
-		if m.fits {
-			s.pledged += bytes
-		}
-		return changed, nil
-	})
-	return m, err
+		m.busy = s.pledged > 0
+		room := s.cfg.Budget - s.pledged - bytes
+		return func(taken int64) int64 { return taken - room }
+	}
+	left, err := s.shrink(ctx, goal, urgent, "")
+	if err != nil {
+		return m, err
+	}
+	m.taken, m.fits = left.taken, left.surplus <= 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range left.list {
+		m.busy = m.busy || o.InUse || s.holds(o) || o.is(left.others)
+	}
+	if m.fits {
+		s.pledged += bytes
+	}
+	return m, nil
+}
+
+// withinBudget is the goal of who only looks at what is here.
+func (s *Store) withinBudget() func(int64) int64 {
+	return func(taken int64) int64 { return taken - s.cfg.Budget }
 }
 
 // fits holds an image that has arrived against the budget: now it is known what
@@ -130,24 +139,33 @@ func (s *Store) fits(ctx context.Context, n Need, name string, img Image) error 
 	if s.cfg.Budget == 0 {
 		return nil
 	}
-	return s.ledger.with(ctx, func(r *record) (bool, error) {
-		over := func(taken int64) int64 { return taken - s.cfg.Budget }
-		_, taken, changed, err := s.shrink(ctx, r, over, true, name)
-		if err != nil || over(taken) <= 0 {
-			return changed, err
+	done, err := s.makingRoom(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	left, err := s.shrink(ctx, s.withinBudget, true, name)
+	if err != nil || left.surplus <= 0 {
+		return err
+	}
+	if img.Size <= s.cfg.Budget {
+		s.mu.Lock()
+		s.over = true
+		s.mu.Unlock()
+		return nil
+	}
+	err = s.ledger.with(ctx, func(r *record) (bool, error) {
+		if s.engine.Remove(ctx, name) != nil {
+			return false, nil // it is in use, and prune will see to it
 		}
-		if img.Size <= s.cfg.Budget {
-			s.mu.Lock()
-			s.over = true
-			s.mu.Unlock()
-			return changed, nil
-		}
-		if err := s.engine.Remove(ctx, name); err == nil {
-			delete(r.Pulled, name)
-			s.forgetLayers()
-		}
-		return true, s.tooBig(n.Ref, size(img.Size))
+		delete(r.Pulled, name)
+		s.forgetLayers()
+		return true, nil
 	})
+	if err != nil {
+		return err
+	}
+	return s.tooBig(n.Ref, size(img.Size))
 }
 
 // trim removes what was over the budget when all of it was in use.
@@ -159,56 +177,97 @@ func (s *Store) trim(ctx context.Context) error {
 	if !over {
 		return nil
 	}
-	return s.ledger.with(ctx, func(r *record) (bool, error) {
-		over := func(taken int64) int64 { return taken - s.cfg.Budget }
-		_, taken, changed, err := s.shrink(ctx, r, over, true, "")
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.over = err == nil && over(taken) > 0
-		return changed, err
-	})
+	left := inventory{}
+	done, err := s.makingRoom(ctx)
+	if err == nil {
+		left, err = s.shrink(ctx, s.withinBudget, true, "")
+		done()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = s.over || err != nil || left.surplus > 0
+	return err
 }
 
 // makeRoom removes images of mini's for so many bytes, and says how many it
 // got. soon takes also those that this run will need again.
 func (s *Store) makeRoom(ctx context.Context, bytes int64, soon bool) (freed int64) {
-	err := s.ledger.with(ctx, func(r *record) (bool, error) {
-		before := int64(-1)
-		over := func(taken int64) int64 {
+	done, err := s.makingRoom(ctx)
+	if err != nil {
+		return 0
+	}
+	defer done()
+	before := int64(-1)
+	goal := func() func(int64) int64 {
+		return func(taken int64) int64 {
 			if before < 0 {
 				before = taken
 			}
 			freed = before - taken
 			return bytes - freed
 		}
-		_, _, changed, err := s.shrink(ctx, r, over, soon, "")
-		return changed, err
-	})
-	if err != nil && ctx.Err() == nil {
+	}
+	if _, err := s.shrink(ctx, goal, soon, ""); err != nil && ctx.Err() == nil {
 		s.cfg.Tell(Note{Kind: Problem, Text: err.Error()})
 	}
 	return freed
 }
 
-// shrink removes images, those that are needed last first, until over says that
-// what is left does not take too much, or nothing may be removed any more. Its
-// caller holds the ledger. It returns what is left, and what that takes.
+// makingRoom waits until nobody else in this process measures and makes room,
+// so that one at a time pledges. done must be called.
+func (s *Store) makingRoom(ctx context.Context) (done func(), err error) {
+	select {
+	case s.making <- struct{}{}:
+		return func() { <-s.making }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// inventory is what mini pulled and the engine has, as it was measured.
+type inventory struct {
+	stock   Stock
+	list    []own
+	others  map[string]bool // names that other minis need
+	taken   int64           // bytes, by the list
+	surplus int64           // of them that should go; 0 or less for none
+}
+
+// measure asks the engine, which may take minutes: nothing is locked meanwhile.
+func (s *Store) measure(ctx context.Context) (v inventory, err error) {
+	before, err := s.ledger.look(ctx)
+	if err != nil {
+		return v, err
+	}
+	if v.stock, err = s.engine.Stock(ctx, before.pulledID); err != nil {
+		return v, err
+	}
+	err = s.ledger.with(ctx, func(r *record) (changed bool, err error) {
+		v.others, changed = r.leased(s.host, time.Now())
+		return r.forget(v.stock, before) || changed, nil
+	})
+	v.list = before.ours(v.stock)
+	v.taken = take(v.list)
+	return v, err
+}
+
+// shrink removes images, those that are needed last first, until goal says that
+// what is left does not take too much, or nothing may be removed any more. goal
+// is asked before each measurement, and its answer says of what was measured how
+// much is too much. Its caller is makingRoom. It returns what is left.
 func (s *Store) shrink(
-	ctx context.Context, r *record, over func(taken int64) int64, soon bool, spare string,
-) (list []own, taken int64, changed bool, err error) {
-	others, changed := r.leased(s.host, time.Now())
+	ctx context.Context, goal func() func(taken int64) (surplus int64), soon bool, spare string,
+) (inventory, error) {
 	refused := map[string]bool{}
 	for {
-		stock, err := s.engine.Stock(ctx, r.pulledID)
+		over := goal()
+		left, err := s.measure(ctx)
 		if err != nil {
-			return nil, 0, changed, err
+			return left, err
 		}
-		changed = r.forget(stock) || changed
-		list = r.ours(stock)
-		taken = take(list)
-		surplus := over(taken)
-		removed := false
-		for _, o := range s.removable(list, others, soon) {
+		left.surplus = over(left.taken)
+		surplus, removed := left.surplus, false
+		for _, o := range s.removable(left.list, left.others, soon) {
 			if surplus <= 0 {
 				break
 			}
@@ -216,26 +275,56 @@ func (s *Store) shrink(
 				continue
 			}
 			refused[o.ID] = true // it is gone, or will not go
-			if err := s.remove(ctx, r, o); err != nil {
-				if !errors.Is(err, ErrInUse) {
-					s.cfg.Tell(Note{Kind: Problem, Image: o.refs[0], Text: err.Error()})
-				}
+			gone, err := s.remove(ctx, o, soon)
+			if err != nil {
+				s.cfg.Tell(Note{Kind: Problem, Image: o.refs[0], Text: err.Error()})
+			}
+			if !gone {
 				continue
 			}
-			removed, changed = true, true
+			removed = true
 			surplus -= o.Size - o.Shared
 			s.cfg.Tell(Note{Kind: Removed, Image: o.refs[0], Text: "removed to make room: " + size(o.Size-o.Shared)})
 		}
 		if !removed {
-			return list, taken, changed, nil
+			return left, nil
 		}
 		s.forgetLayers()
 	}
 }
 
-// remove takes away every name that mini gave an image.
-func (s *Store) remove(ctx context.Context, r *record, o own) error {
+// remove takes an image away that was measured, if it is still as it was then
+// and still nobody needs it. Who comes to need it waits for the lock.
+func (s *Store) remove(ctx context.Context, o own, soon bool) (gone bool, err error) {
+	err = s.ledger.with(ctx, func(r *record) (bool, error) {
+		others, changed := r.leased(s.host, time.Now())
+		if len(s.removable([]own{o}, others, soon)) == 0 {
+			return changed, nil
+		}
+		err := s.removeNow(ctx, r, o)
+		if errors.Is(err, ErrInUse) {
+			return true, nil
+		}
+		gone = err == nil
+		return true, err
+	})
+	return gone, err
+}
+
+// errMoved says that a name means another image than it did.
+var errMoved = fmt.Errorf("%w: its name has got another image", ErrInUse)
+
+// removeNow takes away every name that mini gave an image. Its caller holds the
+// ledger.
+func (s *Store) removeNow(ctx context.Context, r *record, o own) error {
 	for _, ref := range o.refs {
+		img, here, err := s.engine.Find(ctx, ref, "")
+		if err != nil {
+			return err
+		}
+		if r.Pulled[ref].ID != o.ID || here && img.ID != o.ID {
+			return errMoved
+		}
 		if err := s.engine.Remove(ctx, ref); err != nil {
 			return err
 		}
@@ -251,14 +340,14 @@ func (s *Store) forgetLayers() {
 	clear(s.layers)
 }
 
-// forget drops what is not in the engine any more.
-func (r *record) forget(stock Stock) (changed bool) {
+// forget drops what was known before the engine was measured, and was not there.
+func (r *record) forget(stock Stock, before record) (changed bool) {
 	here := map[string]bool{}
 	for _, h := range stock.Images {
 		here[h.ID] = true
 	}
 	for name, p := range r.Pulled {
-		if !here[p.ID] {
+		if old := before.Pulled[name]; !here[p.ID] && old.ID == p.ID && old.Pulled.Equal(p.Pulled) {
 			delete(r.Pulled, name)
 			changed = true
 		}
@@ -311,7 +400,7 @@ func (s *Store) removable(list []own, others map[string]bool, soon bool) []own {
 	}
 	var can []own
 	for _, o := range list {
-		taken := o.InUse || s.holds(o) || slices.ContainsFunc(o.refs, func(ref string) bool { return others[ref] })
+		taken := o.InUse || s.holds(o) || o.is(others)
 		if !taken && (soon || needed(o) == 0) {
 			can = append(can, o)
 		}

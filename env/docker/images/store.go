@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker/flight"
 )
 
@@ -19,6 +23,7 @@ type Store struct {
 	ledger *ledger
 	pulls  flight.Group
 	turns  *turns
+	making chan struct{} // full while one measures and makes room
 
 	mu      sync.Mutex
 	changed chan struct{}   // closed, and made anew, whenever something below changes
@@ -49,8 +54,8 @@ func New(e Engine, h Host, c Config) (*Store, error) {
 	}
 	s := &Store{
 		engine: e, host: h, cfg: c.withDefaults(), ledger: l,
-		changed: make(chan struct{}),
-		using:   map[string]int{}, wanted: map[string]int{}, ahead: map[string]bool{},
+		changed: make(chan struct{}), making: make(chan struct{}, 1),
+		using: map[string]int{}, wanted: map[string]int{}, ahead: map[string]bool{},
 		layers: map[string]bool{}, told: map[string]bool{},
 	}
 	s.turns = newTurns(c.PullsPerMinute)
@@ -104,6 +109,7 @@ func (s *Store) Ensure(ctx context.Context, n Need) (img Image, release func(), 
 	done := sync.OnceFunc(func() { s.release(context.WithoutCancel(ctx), name) })
 	defer func() {
 		if err != nil {
+			err = s.loss(ctx, n, err)
 			done()
 		}
 	}()
@@ -124,6 +130,22 @@ func (s *Store) Ensure(ctx context.Context, n Need) (img Image, release func(), 
 			return Image{}, nil, err
 		}
 	}
+}
+
+// loss is what a failure means to who needs an image. What has no name yet is
+// trouble with the memory of images: that this machine has, and no attempt.
+func (s *Store) loss(ctx context.Context, n Need, err error) error {
+	if _, named := errors.AsType[*env.Error](err); named || ctx.Err() != nil {
+		return err
+	}
+	e := &env.Error{
+		Status: env.StartFailed, Op: "look after image " + n.Ref, Err: err,
+		Hint: "mini remembers the images it pulled in " + s.ledger.path + ", which it must be able to read, write and lock",
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		e.Status, e.Hint = env.HostDiskFull, "make room on the disk of "+s.ledger.path
+	}
+	return e
 }
 
 // pulled waits for the pull of an image, which it may share with others.
@@ -190,8 +212,8 @@ func (s *Store) release(ctx context.Context, name string) {
 	}
 }
 
-// lease writes down what this process needs, for other minis to see. What mini
-// did not pull needs none: nobody removes it.
+// lease writes down what this process needs, for other minis to see. That is
+// also what mini has not pulled yet: another mini may be pulling it just now.
 func (s *Store) lease(ctx context.Context, name string) error {
 	return s.ledger.with(ctx, func(r *record) (bool, error) {
 		p, mine := r.Pulled[name]
@@ -209,11 +231,17 @@ func (s *Store) writeLease(r *record) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := lease{Seen: time.Now()}
-	for name := range r.Pulled {
-		if s.using[name] > 0 || s.ahead[name] {
+	l.Refs = slices.AppendSeq(l.Refs, maps.Keys(s.using))
+	for name, ahead := range s.ahead {
+		if ahead {
 			l.Refs = append(l.Refs, name)
 		}
 	}
+	for _, q := range s.upcoming() {
+		l.Refs = append(l.Refs, q.name)
+	}
+	slices.Sort(l.Refs)
+	l.Refs = slices.Compact(l.Refs)
 	if _, had := r.Leases[s.host.Owner]; len(l.Refs) == 0 && !had {
 		return false
 	}

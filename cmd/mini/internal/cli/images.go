@@ -85,8 +85,9 @@ func openImages(
 	return engine.Images(), engine.Close, nil
 }
 
-// imageConfig is how images are looked after. done is to be called at the end.
-func imageConfig(cfg *configs.Resolved, tell func(images.Note)) (c *images.Config, done func(), err error) {
+// imageConfig is how images are looked after; with sizes, registries are asked
+// for them also where that counts as a pull. done is to be called at the end.
+func imageConfig(cfg *configs.Resolved, sizes bool, tell func(images.Note)) (c *images.Config, done func(), err error) {
 	dir, err := cacheDir()
 	if err != nil {
 		return nil, nil, err
@@ -99,7 +100,7 @@ func imageConfig(cfg *configs.Resolved, tell func(images.Note)) (c *images.Confi
 	if err != nil {
 		return nil, nil, usagef("run.min_free_disk: %w", err)
 	}
-	keys, err := registry.New("mini/" + Version)
+	keys, err := registry.New("mini/"+Version, budget > 0 || sizes)
 	if err != nil {
 		return nil, nil, err
 	}

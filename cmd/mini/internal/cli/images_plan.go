@@ -35,7 +35,7 @@ and for the others what their registry says is to be fetched.`,
 			if err != nil {
 				return err
 			}
-			p, err := planImages(cmd.Context(), cfg, needs, true)
+			p, err := planImages(cmd.Context(), cfg, needs, true, true)
 			if err != nil {
 				return before(err)
 			}
@@ -49,9 +49,10 @@ and for the others what their registry says is to be fetched.`,
 	return cmd
 }
 
-// planImages finds out about images; ask also at their registries.
-func planImages(ctx context.Context, cfg *configs.Resolved, needs []images.Need, ask bool) (p images.Plan, err error) {
-	c, closeRegistry, err := imageConfig(cfg, nil)
+// planImages finds out about images; ask also at their registries, with sizes
+// also where that counts as a pull.
+func planImages(ctx context.Context, cfg *configs.Resolved, needs []images.Need, ask, sizes bool) (p images.Plan, err error) {
+	c, closeRegistry, err := imageConfig(cfg, sizes, nil)
 	if err != nil {
 		return p, err
 	}

@@ -52,7 +52,7 @@ func (o *pruneOptions) run(ctx context.Context, s Streams) error {
 			return err
 		}
 	}
-	c, closeRegistry, err := imageConfig(cfg, sayNote(s.Err))
+	c, closeRegistry, err := imageConfig(cfg, false, sayNote(s.Err))
 	if err != nil {
 		return err
 	}

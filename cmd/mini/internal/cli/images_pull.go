@@ -69,7 +69,7 @@ func (o *pullOptions) run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	c, closeRegistry, err := imageConfig(cfg, sayNote(s.Err))
+	c, closeRegistry, err := imageConfig(cfg, false, sayNote(s.Err))
 	if err != nil {
 		return err
 	}

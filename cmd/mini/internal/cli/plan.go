@@ -172,7 +172,7 @@ func measure(ctx context.Context, cfg *configs.Resolved, needed []images.Need, f
 		distinct[n.Ref] = true
 	}
 	p := imagePlan{Distinct: len(distinct)}
-	found, err := planImages(ctx, cfg, needed, len(distinct) <= few)
+	found, err := planImages(ctx, cfg, needed, len(distinct) <= few, false)
 	if err != nil {
 		p.Problem = err.Error()
 		return p

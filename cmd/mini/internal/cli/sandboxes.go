@@ -124,12 +124,17 @@ func byDefault(cfg *configs.Resolved) bool {
 	return !ok || o.Shipped()
 }
 
-func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, emit func(runner.Event)) error {
+func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, emit func(runner.Event)) (err error) {
 	e := cfg.Environment
-	keeping, done, err := imageConfig(cfg, imageEvents(emit))
+	keeping, done, err := imageConfig(cfg, false, imageEvents(emit))
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
 	engine, err := docker.Open(ctx, docker.EngineConfig{
 		Images:       keeping,
 		HelperDir:    e.HelperDir,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -24,11 +24,14 @@ import (
 
 // Client asks registries. Its methods are safe for concurrent use.
 type Client struct {
-	puller *remote.Puller
-	http   *http.Transport
+	http  *http.Transport
+	agent string
+	sizes bool
 
 	mu     sync.Mutex
-	logins map[string]authn.AuthConfig // by registry
+	puller *remote.Puller          // keeps who it is logged in as
+	logins map[string]*login       // by registry
+	offers map[string]images.Offer // by digest and platform
 }
 
 var _ images.Registry = (*Client)(nil)
@@ -42,22 +45,34 @@ const maxRetryAfter = 24 * time.Hour
 
 // New returns a client with the credentials of the user's Docker configuration
 // (DOCKER_CONFIG, else ~/.docker/config.json), helpers for credentials
-// included.
-func New(agent string) (*Client, error) {
-	c := &Client{logins: map[string]authn.AuthConfig{}, http: remote.DefaultTransport.(*http.Transport).Clone()} //nolint:errcheck // it is one
-	puller, err := remote.NewPuller(
-		remote.WithAuthFromKeychain(keychain{c}),
-		remote.WithTransport(&listener{c.http}),
-		remote.WithUserAgent(agent),
-		// Trying again is the caller's: it knows who else waits.
-		remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
-		remote.WithRetryStatusCodes(),
-	)
+// included. With sizes it asks for manifests also where a registry counts that
+// as a pull, as long as it says that there are plenty left.
+func New(agent string, sizes bool) (*Client, error) {
+	c := &Client{agent: agent, sizes: sizes, logins: map[string]*login{}, offers: map[string]images.Offer{}, http: remote.DefaultTransport.(*http.Transport).Clone()} //nolint:errcheck // it is one
+	puller, err := c.newPuller()
 	if err != nil {
 		return nil, fmt.Errorf("set up registry client: %w", err)
 	}
 	c.puller = puller
 	return c, nil
+}
+
+func (c *Client) newPuller() (*remote.Puller, error) {
+	return remote.NewPuller(
+		remote.WithAuthFromKeychain(keychain{c}),
+		remote.WithTransport(&listener{c.http}),
+		remote.WithUserAgent(c.agent),
+		// Trying again is the caller's: it knows who else waits.
+		remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
+		remote.WithRetryStatusCodes(),
+	)
+}
+
+// asker is the puller that counts now.
+func (c *Client) asker() *remote.Puller {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.puller
 }
 
 // Close gives up the connections that are kept for later.
@@ -68,7 +83,8 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Where a registry counts requests for manifests as pulls, and says so, only
 // the digest is asked for, which is free: of what the image is made for and how
 // large it is nothing is known then. The platform is still checked where it is
-// not the common one.
+// not the common one; and all is asked, once for each digest, by a client that
+// is to find out sizes while more than half of the limit is left.
 func (c *Client) Ask(ctx context.Context, ref, platform string) (images.Offer, error) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {
@@ -78,6 +94,9 @@ func (c *Client) Ask(ctx context.Context, ref, platform string) (images.Offer, e
 	defer cancel()
 	asking, heard := listen(asking)
 	offer, err := c.ask(asking, parsed, platform, heard)
+	if e, ok := errors.AsType[*transport.Error](err); ok && e.StatusCode == http.StatusUnauthorized && c.logOut(parsed.Context().RegistryStr()) {
+		offer, err = c.ask(asking, parsed, platform, heard) // what was known is out of date, it may be
+	}
 	if err == nil {
 		return offer, nil
 	}
@@ -112,15 +131,37 @@ const maxSaid = 300
 const common = "linux/amd64"
 
 func (c *Client) ask(ctx context.Context, ref name.Reference, platform string, heard *heard) (images.Offer, error) {
-	head, err := c.puller.Head(ctx, ref)
+	head, err := c.asker().Head(ctx, ref)
 	if err != nil {
 		return images.Offer{}, err
 	}
 	offer := images.Offer{Digest: ref.Context().Name() + "@" + head.Digest.String()}
-	if heard.counted() && platform == common {
+	k := head.Digest.String() + " " + platform
+	c.mu.Lock()
+	known, ok := c.offers[k]
+	c.mu.Unlock()
+	if ok {
+		known.Digest = offer.Digest
+		return known, nil
+	}
+	if heard.counted() && platform == common && !(c.sizes && heard.plenty()) {
 		return offer, nil
 	}
-	found, err := c.puller.Get(ctx, ref)
+	offer, err = c.manifest(ctx, ref, platform, offer)
+	if err == nil && len(offer.Layers)+len(offer.Platforms) <= maxKept {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.offers[k] = offer
+	}
+	return offer, err
+}
+
+// maxKept bounds the layers and platforms of an image that is remembered.
+const maxKept = 500
+
+// manifest adds what an image is made for and of.
+func (c *Client) manifest(ctx context.Context, ref name.Reference, platform string, offer images.Offer) (images.Offer, error) {
+	found, err := c.asker().Get(ctx, ref)
 	if err != nil {
 		return images.Offer{}, err
 	}
@@ -195,6 +236,8 @@ type heard struct {
 	mu      sync.Mutex
 	after   time.Duration
 	limited bool // a limit on pulls was named
+	limit   int  // that many pulls; 0 where it is not understood
+	left    int  // of them
 }
 
 type heardKey struct{}
@@ -207,6 +250,9 @@ func listen(ctx context.Context) (context.Context, *heard) {
 // RoundTrip implements http.RoundTripper.
 func (l *listener) RoundTrip(q *http.Request) (*http.Response, error) {
 	resp, err := l.next.RoundTrip(q)
+	if err == nil {
+		resp.Body = &bounded{ReadCloser: resp.Body, left: maxAnswer}
+	}
 	h, ok := q.Context().Value(heardKey{}).(*heard)
 	if err != nil || !ok {
 		return resp, err
@@ -215,11 +261,44 @@ func (l *listener) RoundTrip(q *http.Request) (*http.Response, error) {
 	defer h.mu.Unlock()
 	if resp.Header.Get("RateLimit-Limit") != "" {
 		h.limited = true
+		h.limit, h.left = pulls(resp.Header.Get("RateLimit-Limit")), pulls(resp.Header.Get("RateLimit-Remaining"))
 	}
 	if slices.Contains([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, resp.StatusCode) {
 		h.after = max(h.after, retryAfter(resp.Header.Get("Retry-After"), time.Now()))
 	}
 	return resp, nil
+}
+
+// maxAnswer bounds an answer, in bytes: manifests and configurations are a few
+// kilobytes, and the library reads as much as a registry sends.
+const maxAnswer = 16 << 20
+
+var errLong = errors.New("the registry's answer is longer than 16 MiB")
+
+// bounded is an answer that ends in an error when it is too long.
+type bounded struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// pulls reads a number as 100;w=21600 has it, for so many in six hours.
+func pulls(value string) int {
+	number, _, _ := strings.Cut(value, ";")
+	n, err := strconv.Atoi(strings.TrimSpace(number))
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
 }
 
 // retryAfter reads the header: seconds, or a date; Docker Hub sends seconds
@@ -249,4 +328,11 @@ func (h *heard) counted() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.limited
+}
+
+// plenty says that a question may be spent on what is good to know.
+func (h *heard) plenty() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.left > h.limit/2
 }

@@ -1,0 +1,202 @@
+package images_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker/images"
+)
+
+// storeIn is a store over an engine, with the memory in dir.
+func storeIn(t *testing.T, e images.Engine, dir string, cfg images.Config) *images.Store {
+	t.Helper()
+	cfg.Dir = dir
+	s, err := images.New(e, images.Host{
+		ID: "small", Owner: "me", Living: func(string) (alive, known bool) { return true, true },
+	}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ledgerFile is where a store in dir remembers.
+func ledgerFile(t *testing.T, dir string) string {
+	t.Helper()
+	_, release := ensure(t, storeIn(t, &small{room: 1}, dir, images.Config{}), "first:1")
+	release()
+	files, err := filepath.Glob(dir + "/*.json")
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files = %q, %v", files, err)
+	}
+	return files[0]
+}
+
+// What this machine cannot read or lock is no mistake of mini's or the attempt.
+func TestTroubleWithTheMemoryIsTheSandboxes(t *testing.T) {
+	for name, damage := range map[string]func(file string) error{
+		"cannot be read":   func(f string) error { return errors.Join(os.Remove(f), os.Mkdir(f, 0o700)) },
+		"cannot be locked": func(f string) error { return errors.Join(os.Remove(f+".lock"), os.Mkdir(f+".lock", 0o700)) },
+		"another version":  func(f string) error { return os.WriteFile(f, []byte(`{"format":"mini-images-2"}`), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := ledgerFile(t, dir)
+			if err := damage(file); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := storeIn(t, &small{room: 1}, dir, images.Config{}).Ensure(t.Context(), images.Need{Ref: "a:1"})
+			e, ok := errors.AsType[*env.Error](err)
+			if !ok || e.Status != env.StartFailed || !strings.Contains(e.Hint, file) {
+				t.Errorf("err = %v", err)
+			}
+		})
+	}
+}
+
+func TestOnlyADamagedMemoryIsForgotten(t *testing.T) {
+	for text, moved := range map[string]bool{
+		`{"format":"mini-images-2","pulled":[]}`: false,
+		`{"format":"mini-ima`:                    true,
+		`{"format":"mini-images-1","pulled":7}`:  true,
+	} {
+		dir := t.TempDir()
+		file := ledgerFile(t, dir)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := storeIn(t, &small{room: 1}, dir, images.Config{}).Prune(t.Context(), nil, true)
+		if (err == nil) != moved {
+			t.Errorf("%s: err = %v", text, err)
+		}
+		kept, err := os.ReadFile(file + ".damaged")
+		if moved != (err == nil) || moved && string(kept) != text {
+			t.Errorf("%s: moved away as %q, %v", text, kept, err)
+		}
+		if now, err := os.ReadFile(file); !moved && (err != nil || string(now) != text) {
+			t.Errorf("%s: it became %q, %v", text, now, err)
+		}
+	}
+}
+
+// interrupting is an engine in which something happens in mid-request.
+type interrupting struct {
+	*small
+	stock func()
+	find  func()
+}
+
+func (e *interrupting) Stock(ctx context.Context, parts func(string) bool) (images.Stock, error) {
+	if f := e.stock; f != nil {
+		e.stock = nil
+		f()
+	}
+	return e.small.Stock(ctx, parts)
+}
+
+func (e *interrupting) Find(ctx context.Context, ref, platform string) (images.Image, bool, error) {
+	if f := e.find; f != nil {
+		e.find = nil
+		f()
+	}
+	return e.small.Find(ctx, ref, platform)
+}
+
+// An image that another mini brings while this one looks for it stays: this
+// one's need was written down before.
+func TestLeaseComesBeforeTheImage(t *testing.T) {
+	dir := t.TempDir()
+	shared := &small{room: 9}
+	other := storeIn(t, shared, dir, images.Config{})
+	other.Rename("another")
+	e := &interrupting{small: shared}
+	s := storeIn(t, e, dir, images.Config{})
+	var pruned images.Pruned
+	e.find = func() {
+		_, release := ensure(t, other, "row:1")
+		release()
+		var err error
+		if pruned, err = other.Prune(t.Context(), nil, false); err != nil {
+			t.Error(err)
+		}
+	}
+	_, release := ensure(t, s, "row:1")
+	defer release()
+	if len(pruned.Images) != 1 || pruned.Images[0].Removed {
+		t.Errorf("the other mini did %+v", pruned)
+	}
+}
+
+// What is here and needed next stays, though nobody has asked for it yet.
+func TestNeededSoonIsLeased(t *testing.T) {
+	dir := t.TempDir()
+	e := &small{room: 9}
+	s := storeIn(t, e, dir, images.Config{Prefetch: 2})
+	for _, ref := range []string{"a:1", "b:1", "c:1"} {
+		_, release := ensure(t, s, ref)
+		release()
+	}
+	other := storeIn(t, e, dir, images.Config{})
+	other.Rename("another")
+	stop := s.Expect(t.Context(), needs([]string{"a:1", "a:1", "b:1", "c:1"}))
+	defer stop()
+	eventually(t, "the lease is written", func() bool { return strings.Contains(memory(t, dir), "leases") })
+	pruned, err := other.Prune(t.Context(), nil, false)
+	if err != nil || len(pruned.Images) != 3 {
+		t.Fatalf("%+v, %v", pruned, err)
+	}
+	for _, i := range pruned.Images {
+		if i.Removed != (i.Image == "c:1") {
+			t.Errorf("%+v", i)
+		}
+	}
+}
+
+// While an engine measures, which may take minutes, others go on; and what they
+// bring and need meanwhile is neither forgotten nor removed.
+func TestMeasuringLocksNobodyOut(t *testing.T) {
+	for name, measure := range map[string]func(ctx context.Context, s *images.Store) error{
+		"prune": func(ctx context.Context, s *images.Store) error { _, err := s.Prune(ctx, nil, false); return err },
+		"room": func(ctx context.Context, s *images.Store) error {
+			_, release, err := s.Ensure(ctx, images.Need{Ref: "big:1"})
+			if err == nil {
+				release()
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			shared := &small{room: 9}
+			e := &interrupting{small: shared}
+			s := storeIn(t, e, dir, images.Config{Budget: 150})
+			_, release := ensure(t, s, "old:1")
+			release()
+			other := storeIn(t, shared, dir, images.Config{})
+			other.Rename("another")
+			e.stock = func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				for _, ref := range []string{"old:1", "new:1"} {
+					if _, _, err := other.Ensure(ctx, images.Need{Ref: ref}); err != nil { // and keeps it
+						t.Errorf("%s: %v", ref, err)
+					}
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			_ = measure(ctx, s) // it may find no room: the other needs it all
+			for _, ref := range []string{"old:1", "new:1"} {
+				if _, here, _ := shared.Find(t.Context(), ref, ""); !here || !strings.Contains(memory(t, dir), `"`+ref+`": {`) {
+					t.Errorf("%s is here: %t, remembered: %s", ref, here, memory(t, dir))
+				}
+			}
+		})
+	}
+}
