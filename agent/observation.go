@@ -85,6 +85,13 @@ func exception(r env.Result, timeout time.Duration) string {
 	case r.Signal != 0:
 		s = append(s, fmt.Sprintf("The shell was killed by signal %d.", r.Signal))
 	}
+	if r.Collateral {
+		what := "Processes that earlier commands had left running were killed with it."
+		if !r.TimedOut {
+			what = "No process could be started any more, so what earlier commands had left running was killed first."
+		}
+		s = append(s, what)
+	}
 	if r.OOMKilled > 0 {
 		killed := "1 process was"
 		if r.OOMKilled > 1 {

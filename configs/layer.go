@@ -86,7 +86,7 @@ func Setting(name, key, value string) (Layer, error) {
 	leaf := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 	// JSON is taken for what it says, all else for a text; but for a list, whose
 	// quotes a shell may have eaten: [bash, -c].
-	if json.Valid([]byte(value)) || strings.HasPrefix(value, "[") && strings.HasSuffix(value, "]") {
+	if json.Valid([]byte(value)) || yamlList(value) || isMapping(key) && strings.HasPrefix(value, "{") {
 		var doc yaml.Node
 		if err := yaml.Unmarshal([]byte(value), &doc); err == nil && len(doc.Content) == 1 {
 			leaf = doc.Content[0]
@@ -102,6 +102,10 @@ func Setting(name, key, value string) (Layer, error) {
 		}}
 	}
 	return finish(Layer{Name: name, root: leaf}, "")
+}
+
+func yamlList(value string) bool {
+	return strings.HasPrefix(value, "[") && strings.HasSuffix(value, "]")
 }
 
 // yamlPlace is how yaml begins its messages; the line may be missing.

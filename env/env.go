@@ -119,8 +119,9 @@ type Result struct {
 	Survivors int
 	// Killed counts the processes that were killed at a timeout or cancel.
 	Killed int
-	// Collateral says that the kill had to go beyond the command: processes
-	// of earlier commands died with it.
+	// Collateral says that processes of earlier commands were killed: the kill at
+	// a timeout had to go beyond the command, or they had left no process for
+	// this command to be started in.
 	Collateral bool
 	// Background lists processes that the command left running after a
 	// normal end, oldest first, at most MaxBackground of them.

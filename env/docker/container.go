@@ -24,6 +24,9 @@ type Container struct {
 	client *helper.Client
 	info   env.Info
 	still  stillness
+	// noticed says that the pause which goes on was told of; guarded by the
+	// engine.
+	noticed bool
 	// releaseImage says that the image is not needed here any more.
 	releaseImage func()
 

@@ -40,6 +40,9 @@ type EngineConfig struct {
 	// waits for it is given up; zero means four seconds. It matters for one that
 	// is frozen or out of reach: a dead one is noticed at once.
 	Silence time.Duration
+	// Notice is told, in a sentence, what somebody should know who wonders why
+	// nothing goes on; it must be quick. It may be nil.
+	Notice func(string)
 	// PauseLimit is how long a container may be paused while a command runs in
 	// it; zero means five minutes. No container is waited for longer than half its
 	// lease: one that wakes must find its owner alive.

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -78,16 +79,17 @@ func (c *Container) Keep(ctx context.Context, attempt string) (string, error) {
 // keptName is the name of an image: the run is its repository, the instance and
 // the attempt its tag, as far as the rules for names allow.
 func keptName(run, instance, attempt string) string {
-	repository := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(run), "-"), "-._")
-	for _, twice := range []string{"..", "._", "_.", "-.", ".-", "-_", "_-", "___"} {
-		repository = strings.ReplaceAll(repository, twice, "-")
-	}
+	repository := strings.Trim(notInRepositories.ReplaceAllString(strings.ToLower(run), "-"), "-")
 	if repository == "" {
 		repository = "task"
 	}
 	tag := notInNames.ReplaceAllString(instance, "-")
 	return keptRepository + short(repository, 100) + ":" + short(tag, 100) + "." + attempt
 }
+
+// notInRepositories is more than what may not be in the name of one: signs that
+// may be there only now and then are left out too.
+var notInRepositories = regexp.MustCompile(`[^a-z0-9]+`)
 
 // short keeps the end of a name, where a run and an instance differ from others.
 // Names are ASCII.

@@ -45,11 +45,11 @@ func keep(t *testing.T, e *docker.Engine, box *docker.Container, attempt string)
 func TestKeep(t *testing.T) {
 	e, image := dockertest.Engine(t), dockertest.Image(t)
 	box := start(t, e, docker.Config{
-		Image: image, Dir: "/usr/lib", Run: "My Run!-1a", Instance: "a__b-1", Env: map[string]string{"API_KEY": "hush-hush"},
+		Image: image, Dir: "/usr/lib", Run: "My__Run!--._x-1a", Instance: "a__b-1", Env: map[string]string{"API_KEY": "hush-hush"},
 	})
 	run(t, box, "echo left > /root/note; mkdir -p /usr/lib/made")
 	k := keep(t, e, box, "2")
-	if k.Image != "mini-kept/my-run--1a:a__b-1.2" || k.Instance != "a__b-1" || k.Run != "My Run!-1a" || k.Attempt != "2" || time.Since(k.Since) > time.Minute {
+	if k.Image != "mini-kept/my-run-x-1a:a__b-1.2" || k.Instance != "a__b-1" || k.Run != "My__Run!--._x-1a" || k.Attempt != "2" || time.Since(k.Since) > time.Minute {
 		t.Errorf("kept %+v", k)
 	}
 	run(t, box, "echo the sandbox itself goes on")

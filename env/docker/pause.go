@@ -104,7 +104,12 @@ func (e *Engine) lookForPaused(ctx context.Context, raw api) {
 // lasted too long.
 func (c *Container) found(paused bool) {
 	limit := min(c.engine.cfg.PauseLimit, c.lease/2)
-	if c.still.see(paused, time.Now()) > limit {
+	lasted := c.still.see(paused, time.Now())
+	if notice := c.engine.cfg.Notice; notice != nil && lasted > 0 && !c.noticed {
+		notice(fmt.Sprintf("%s is paused, and waited for up to %s: docker unpause %[1]s", c.name, limit))
+	}
+	c.noticed = lasted > 0
+	if lasted > limit {
 		c.client.Abandon(&env.Error{
 			Status: env.ContainerPaused, Op: "wait for " + c.name,
 			Hint: "somebody, or something, paused it (docker pause) and did not resume it",

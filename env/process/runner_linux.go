@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -71,11 +72,18 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 	oom := r.oom.now()
 	collected := newOutput(out, c.OutputLimit, c.Markers)
 	began := time.Now()
+	res := env.Result{OOMKilled: -1}
 	shell, err := r.start(c, collected)
+	if errors.Is(err, syscall.EAGAIN) && r.alive {
+		// What earlier commands left running has every process there may be.
+		t := (&purge{family: r.family, init: r.init}).run()
+		res.Killed, res.Survivors, res.Collateral = t.killed, t.survivors, true
+		r.alive, before = t.survivors > 0, kept{}
+		shell, err = r.start(c, collected)
+	}
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	res := env.Result{OOMKilled: -1}
 	status, err := r.await(ctx, c.Timeout, shell, before, &res)
 	res.Duration = time.Since(began)
 	shell.pipe.settle(grace)

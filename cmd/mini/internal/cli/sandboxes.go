@@ -141,15 +141,14 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 		MaxStarts:    cfg.Run.MaxStarts,
 		PullTimeout:  duration(e.PullTimeout),
 		PullProgress: pullEvents(emit),
+		Notice:       func(text string) { emit(runner.Event{Type: runner.Warning, Text: text}) },
 	})
 	if err != nil {
 		return err
 	}
-	if e.HelperDir == "" {
-		// Each image would find this out by itself; better once, and now.
-		if _, err := binaries.Hash("amd64"); err != nil {
-			return errors.Join(before(err), engine.Close())
-		}
+	// Each image would find this out by itself; better once, and now.
+	if err := helperIsThere(e.HelperDir); err != nil {
+		return errors.Join(before(err), engine.Close())
 	}
 	for _, text := range engine.Warnings() {
 		_, _ = fmt.Fprintln(w, "mini: warning:", text) // only for people
@@ -184,6 +183,21 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 		return &container{Container: box, run: run, instance: in.ID}, nil
 	}
 	return nil
+}
+
+// helperIsThere says what is missing where the helper is not, of mini's own or in
+// the user's folder.
+func helperIsThere(dir string) error {
+	if dir == "" {
+		_, err := binaries.Hash("amd64")
+		return err
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		if _, err := binaries.HashInDir(dir, arch); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("environment.helper_dir: %s has no %s; scripts/helper.sh builds it, or leave the setting away", dir, binaries.Name("amd64"))
 }
 
 // pullInterval bounds how often a pull that goes on is told of.

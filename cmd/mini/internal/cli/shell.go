@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -125,7 +126,7 @@ func (o *shellOptions) sandbox(ctx context.Context, s Streams, instance string) 
 		return nil, err
 	}
 	if cfg.Environment.Class != "docker" {
-		return nil, usagef("mini shell opens containers; the environment class is %s, whose commands run on this machine: any shell will do", cfg.Environment.Class)
+		return nil, usagef("mini shell opens containers, and the environment class is %s; say --config environment.environment_class=docker for one", cfg.Environment.Class)
 	}
 	image := &cfg.Environment.Image
 	switch {
@@ -133,7 +134,7 @@ func (o *shellOptions) sandbox(ctx context.Context, s Streams, instance string) 
 	case len(o.subsets) > 0 && instance != "":
 		*image, err = o.imageOf(ctx, s, cfg, instance)
 	case len(o.subsets) > 0:
-		err = usagef("which instance of %s? mini datasets show lists them", o.subsets[0])
+		err = usagef("which instance of %s? mini bench --subset %[1]s --dry-run --json lists them", o.subsets[0])
 	case *image == "" && instance != "":
 		err = usagef("which dataset is %s in? Say --subset SET, or --run FOLDER of a run that has kept it", report.Printable(instance))
 	case *image == "":
@@ -190,7 +191,7 @@ func openShell(
 ) (int, error) {
 	started, err := boxes.Start(ctx, in)
 	if err != nil {
-		return 0, err
+		return 0, before(err)
 	}
 	end := func() error { return started.Close(context.WithoutCancel(ctx)) }
 	box, ok := started.(*tracked).Environment.(*container)
@@ -212,6 +213,9 @@ func openShell(
 		_, _ = fmt.Fprintln(s.Err, "mini: warning:", report.Printable(w)) // only for people
 	}
 	code, err := withTerminal(s.In, &shell, func() (int, error) { return box.Shell(ctx, shell) })
+	if errors.Is(err, syscall.EPIPE) { // whoever read has had enough
+		code, err = 128+int(syscall.SIGPIPE), nil
+	}
 	return code, errors.Join(err, end())
 }
 

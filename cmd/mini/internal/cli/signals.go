@@ -7,9 +7,14 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/minibench/mini/agent"
 )
+
+// burst is how soon a second signal is part of the first: timeout(1) sends one
+// to its child, and then one to all of its group.
+const burst = 50 * time.Millisecond
 
 // interruptible returns a context that ends at the first signal, with cause
 // agent.ErrInterrupted, so that what runs can end in good order. The second
@@ -29,13 +34,19 @@ func interruptible(ctx context.Context, kill context.CancelCauseFunc, w io.Write
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		for first := true; ; first = false {
+		var first time.Time
+		for {
 			select {
 			case <-done:
 				return
 			case <-signals:
 			}
-			if !first {
+			switch {
+			case first.IsZero():
+				first = time.Now()
+			case time.Since(first) < burst:
+				continue
+			default:
 				_, _ = fmt.Fprintln(w, "mini: killing what runs") // only for people
 				kill(agent.ErrInterrupted)
 				return
