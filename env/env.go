@@ -158,9 +158,11 @@ type Info struct {
 	Dir string `json:"cwd"`
 	// Network says whether commands can reach a network.
 	Network bool `json:"network"`
-	// Disposable says that the files commands can reach are the sandbox's own
-	// and go with it. The user's own folder is not, nor is a container that can
-	// write to a folder of the host's.
+	// Disposable says that Dir, and all below it, is the sandbox's own and goes
+	// with it; in a container (see Image) so do all files that commands can
+	// change. On the host, what lies around Dir is somebody's, and commands may
+	// reach it. The user's own folder is not disposable, nor is a container that
+	// can write to a folder of the host's.
 	Disposable bool `json:"disposable,omitempty"`
 	// Image, ImageID and ImageDigest name what a container was made from; empty
 	// elsewhere. The digest is the registry's; an image made here has none.
