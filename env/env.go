@@ -129,7 +129,8 @@ type Result struct {
 	// the command ran; -1 where that cannot be known.
 	OOMKilled int
 	// RootFull says that the file system of "/" had no room left when the
-	// command had ended: in a container, the disk of its engine.
+	// command had ended: in a container, the disk of its engine. Commands on the
+	// host change other file systems, and classes of the host do not tell.
 	RootFull bool
 	// Failure says in a sentence why a command never ran (no shell, working
 	// directory missing, NUL byte, text too long); empty when it did run.

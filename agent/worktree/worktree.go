@@ -147,10 +147,10 @@ func bound(i env.Info) string {
 }
 
 // fail says why a script gave no answer; nil when it gave one.
-func fail(res env.Result) error {
+func fail(res env.Result, limit time.Duration) error {
 	switch {
 	case res.TimedOut:
-		return fmt.Errorf("git did not end within %v", timeout)
+		return fmt.Errorf("git did not end within %v", limit.Round(time.Second))
 	case res.Failure != "":
 		return errors.New(res.Failure)
 	case res.ExitCode != 0:
