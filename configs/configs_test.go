@@ -264,3 +264,29 @@ func TestYAMLReadsBack(t *testing.T) {
 		t.Errorf("read back (-first +second):\n%s", diff)
 	}
 }
+
+// What mini.yaml and swebench.yaml both say, they say alike: one that is
+// mended is not to leave the other behind.
+func TestShippedConfigurationsAgree(t *testing.T) {
+	one, err := configs.Merge(shipped(t, "mini"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := configs.Merge(shipped(t, "swebench"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := one.Environment, batch.Environment
+	a.Class, a.Dir, a.Timeout = b.Class, b.Dir, b.Timeout
+	a.Env["BASH_ENV"] = b.Env["BASH_ENV"]
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Errorf("environment (-mini +swebench):\n%s", diff)
+	}
+	if diff := cmp.Diff(one.Run, batch.Run); diff != "" {
+		t.Errorf("run (-mini +swebench):\n%s", diff)
+	}
+	junk := append([]string{"/patch.txt"}, one.Agent.PatchExclude...)
+	if diff := cmp.Diff(junk, batch.Agent.PatchExclude); diff != "" {
+		t.Errorf("agent.patch_exclude (-mini +swebench):\n%s", diff)
+	}
+}

@@ -60,6 +60,10 @@ func (r *Resolved) validateEnvironment() []error {
 	return errs
 }
 
+// OnHost says that the sandboxes of a class are folders of this machine, and
+// need neither a container engine nor images.
+func OnHost(class string) bool { return class == "local" || class == "bubblewrap" }
+
 // Ulimit is one of Environment.Ulimits, taken apart; -1 is no limit.
 type Ulimit struct {
 	Name       string

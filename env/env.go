@@ -130,7 +130,8 @@ type Result struct {
 	// the command ran; -1 where that cannot be known.
 	OOMKilled int
 	// RootFull says that the file system of "/" had no room left when the
-	// command had ended: in a container, the disk of its engine.
+	// command had ended: in a container, the disk of its engine. Commands on the
+	// host change other file systems, and classes of the host do not tell.
 	RootFull bool
 	// Failure says in a sentence why a command never ran (no shell, working
 	// directory missing, NUL byte, text too long); empty when it did run.
@@ -159,9 +160,11 @@ type Info struct {
 	Dir string `json:"cwd"`
 	// Network says whether commands can reach a network.
 	Network bool `json:"network"`
-	// Disposable says that the files commands can reach are the sandbox's own
-	// and go with it. The user's own folder is not, nor is a container that can
-	// write to a folder of the host's.
+	// Disposable says that Dir, and all below it, is the sandbox's own and goes
+	// with it; in a container (see Image) so do all files that commands can
+	// change. On the host, what lies around Dir is somebody's, and commands may
+	// reach it. The user's own folder is not disposable, nor is a container that
+	// can write to a folder of the host's.
 	Disposable bool `json:"disposable,omitempty"`
 	// Image, ImageID and ImageDigest name what a container was made from; empty
 	// elsewhere. The digest is the registry's; an image made here has none.

@@ -4,9 +4,9 @@
 # objects, as git config -z lists them. They are noted now, because later the
 # agent may have changed them.
 set -e
-top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] || { echo "no repository"; exit 98; }
+find_top || { echo "no repository"; exit 98; }
 base=$(g rev-parse --verify --quiet 'HEAD^{commit}' || g hash-object -t tree --stdin </dev/null)
 dir=$(g rev-parse --absolute-git-dir)
 common=$(cd "$(g rev-parse --git-common-dir)" && pwd -P)
-printf '%s\0' "$base" "$dir" "$common" "$top"
+printf '%s\0' "$base" "$dir" "$common" "$top" "$bound"
 g config -z --get-regexp '^(core\.(filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol|safecrlf|bigfilethreshold|excludesfile|attributesfile|sparsecheckout|sparsecheckoutcone)|filter\..*)$' || true

@@ -46,7 +46,7 @@ func (t *Tree) Check(ctx context.Context, patch []byte) (Finding, error) {
 	remake := !utf8.Valid(patch)
 	end, doubtful := missingEnd(patch)
 	vars := fmt.Sprintf("size=%d\nend=%s\ndoubtful=%t\nbinary=%t\n", len(patch), quote(strings.ReplaceAll(end, "\n", `\n`)), doubtful, remake)
-	a, err := t.ask(ctx, file("submission", patch)+vars+checkScript, attributes(patch))
+	a, err := t.ask(ctx, file("submission", patch)+vars+checkScript, attributes(patch), timeout)
 	if err != nil {
 		return Finding{}, fmt.Errorf("check patch: %w", err)
 	}

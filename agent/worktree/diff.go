@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/minibench/mini/env"
@@ -74,9 +75,9 @@ var errLarge = errors.New("the change is too large for a patch")
 func (t *Tree) diff(ctx context.Context, r rung) (Diff, error) {
 	limit := float64(t.cfg.MaxPatch)
 	sizes := fmt.Sprintf("limit=%d\nnew=%d\nold=%d\n", t.cfg.MaxPatch, int64(limit*r.fresh), int64(limit*r.old))
-	a, err := t.ask(ctx, sizes+diffScript, nil)
+	a, err := t.ask(ctx, sizes+diffScript, nil, share(ctx))
 	if err == nil && a.state != "large" && !utf8.Valid(a.patch) {
-		a, err = t.ask(ctx, sizes+diffScript, attributes(a.patch))
+		a, err = t.ask(ctx, sizes+diffScript, attributes(a.patch), share(ctx))
 	}
 	switch {
 	case err != nil:
@@ -104,19 +105,29 @@ type answer struct {
 	count          int
 }
 
-// ask runs a script on the shadow.
-func (t *Tree) ask(ctx context.Context, script string, attrs []byte) (answer, error) {
+// share is how long one try may take, so that the smaller ones after it have
+// time: half of what is left.
+func share(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return timeout
+	}
+	return max(min(timeout, time.Until(deadline)/2), time.Second)
+}
+
+// ask runs a script on the shadow, for so long.
+func (t *Tree) ask(ctx context.Context, script string, attrs []byte, limit time.Duration) (answer, error) {
 	var s strings.Builder
 	fmt.Fprintf(&s, "marker=%s\nbase=%s\ndir=%s\ncommon=%s\ntop=%s\n", marker, t.Base, quote(t.dir), quote(t.common), quote(t.top))
 	s.WriteString(file("settings", t.settings))
 	s.WriteString(file("attributes", attrs))
 	s.WriteString(file("junk", []byte(strings.Join(t.cfg.Exclude, "\n"))))
 	s.WriteString(shadowScript + script)
-	res, err := execute(ctx, t.box, s.String(), timeout)
+	res, err := execute(ctx, t.box, s.String(), limit)
 	if err != nil {
 		return answer{}, err
 	}
-	if err := fail(res); err != nil {
+	if err := fail(res, limit); err != nil {
 		return answer{}, err
 	}
 	return parseAnswer(res.Output)

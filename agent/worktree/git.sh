@@ -1,10 +1,32 @@
-# For any POSIX shell. Set before: contained.
+# For any POSIX shell. Set before: contained; and bound, the folder that the
+# repository has to be in, or nothing where it may be around it.
 #
 # g is git on the repository itself: without programs that its settings name,
 # and with what refs/replace holds out of play.
 command -v git >/dev/null 2>&1 || { echo "there is no git"; exit 97; }
-export GIT_NO_REPLACE_OBJECTS=1
-unset GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_NAMESPACE GIT_SHALLOW_FILE GIT_GRAFT_FILE
+# Whoever called mini may have been at work on a repository of their own, as
+# every git hook is: no variable that leads git there may stay. (A value of
+# several lines can only name more of them.)
+for name in $(env | sed -n 's/^\(GIT_[A-Za-z0-9_]*\)=.*/\1/p'); do
+	[ "$name" = GIT_EXEC_PATH ] || unset "$name"
+done
+export GIT_NO_REPLACE_OBJECTS=1 GIT_OPTIONAL_LOCKS=0
+# below DIR PATH says whether a path is a folder or lies in it; both are real.
+below() {
+	case $2 in "$1" | "${1%/}"/*) return 0 ;; esac
+	return 1
+}
+if [ -n "$bound" ]; then
+	# On the host the folders above belong to somebody. Git splits this at
+	# colons, so that what it finds is looked at too.
+	bound=$(cd "$bound" && pwd -P) || { echo "the work folder is gone"; exit 98; }
+	export GIT_CEILING_DIRECTORIES="${bound%/*}"
+fi
+# find_top sets top to where the files of the repository are.
+find_top() {
+	top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] || return 1
+	[ -z "$bound" ] || below "$bound" "$top"
+}
 if $contained; then
 	# In a container every repository is the sandbox's own, whoever owns its
 	# files. Older versions of git hear that from no option, but they do not ask

@@ -48,11 +48,15 @@ const scrubTimeout = 10 * time.Minute
 // repository, or no git to look at one with.
 var ErrNoRepository = errors.New("there is no git repository")
 
-// ErrNotDisposable is returned by Scrub for a sandbox that can write to files
-// which are not its own (env.Info.Disposable). Nothing was done.
+// ErrNotDisposable is returned by Scrub for a sandbox whose working directory is
+// not its own (env.Info.Disposable). Nothing was done.
 var ErrNotDisposable = errors.New("its files are not the sandbox's own")
 
-// Scrub removes from the repository around the sandbox's working directory
+// errForeign is returned by Scrub for a repository in the sandbox's working
+// directory that is, in part, elsewhere. Nothing was done.
+var errForeign = errors.New("it is not in the sandbox's own folder")
+
+// Scrub removes from the repository that Open finds
 // whatever could show what came after HEAD: remotes, other branches, tags
 // outside its history, reflogs, stashes, notes, replacements, unfinished
 // merges, linked work trees, alternates, and every object, loose or packed,
@@ -60,13 +64,19 @@ var ErrNotDisposable = errors.New("its files are not the sandbox's own")
 // files stay, and what git status says of them.
 //
 // It changes the repository for good, and refuses with ErrNotDisposable where
-// that could be somebody's. Any other error but ErrNoRepository means that the
-// repository may be in any state. A Proof that does not hold comes without an error.
+// that could be somebody's. On the host, a repository that lies around
+// env.Info.Dir is none of the sandbox's (ErrNoRepository), and one that lies in
+// it must lie there with all of its git directory. Any other error but
+// ErrNoRepository means that the repository may be in any state. A Proof that
+// does not hold comes without an error.
 func Scrub(ctx context.Context, box env.Environment) (Proof, error) {
 	if !box.Info().Disposable {
 		return Proof{}, ErrNotDisposable
 	}
 	start := time.Now()
+	if err := confined(ctx, box); err != nil {
+		return Proof{}, fmt.Errorf("scrub repository: %w", err)
+	}
 	res, err := execute(ctx, box, scrubScript, scrubTimeout)
 	p := Proof{Duration: time.Since(start)}
 	switch {
@@ -85,6 +95,30 @@ func Scrub(ctx context.Context, box env.Environment) (Proof, error) {
 		return p, fmt.Errorf("scrub repository: %w", err)
 	}
 	return p, nil
+}
+
+// confined holds the places of what would be changed against the folder that is
+// the sandbox's, before anything is: the script does so too, but a mistake in it
+// would cost somebody their work.
+func confined(ctx context.Context, box env.Environment) error {
+	if bound(box.Info()) == "" {
+		return nil
+	}
+	t, err := Open(ctx, box, Config{})
+	switch {
+	case err != nil:
+		return err
+	case t.Base == "": // the script says what is there instead
+		return nil
+	case t.bound == "" || t.bound == "/":
+		return errForeign
+	}
+	for _, at := range []string{t.top, t.dir, t.common} {
+		if at != t.bound && !strings.HasPrefix(at, t.bound+"/") {
+			return fmt.Errorf("%w: %s", errForeign, printable([]byte(at)))
+		}
+	}
+	return nil
 }
 
 // read takes the numbers out of what scrub.sh prints. Each has to be there.

@@ -2,7 +2,7 @@
 # in it, or staged; and prints, as name=value lines, what it did and the proof.
 # HEAD, the index and the files stay as they are.
 set -e
-top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] || {
+find_top || {
 	[ ! -e "${GIT_DIR:-}" ] || { echo "git cannot read the repository"; exit 4; }
 	echo "no repository"
 	exit 98
@@ -10,6 +10,17 @@ top=$(g rev-parse --show-toplevel 2>/dev/null) && [ -n "$top" ] || {
 dir=$(g rev-parse --absolute-git-dir)
 common=$(cd "$(g rev-parse --git-common-dir)" && pwd -P)
 objects=$common/objects
+if [ -n "$bound" ]; then
+	# A linked work tree, a submodule, or links in the place of git's own files:
+	# what would be changed is another's repository.
+	for at in "$dir" "$common"; do
+		below "$bound" "$at" || { echo "its git directory $at is not in the work folder"; exit 4; }
+	done
+	for at in "$dir" "$common"; do
+		links=$(cd "$at" && find . -path ./modules -prune -o -path ./hooks -prune -o -type l -print) || exit 4
+		[ -z "$links" ] || { echo "its git directory has links, which may lead to another's: $links"; exit 4; }
+	done
+fi
 cd "$top"
 
 tmp=$(mktemp -d 2>/dev/null || mktemp -d -p /dev/shm)

@@ -28,6 +28,12 @@ func scrub(t *testing.T, dir string) (worktree.Proof, error) {
 	return worktree.Scrub(t.Context(), disposable{sandbox(t, local.Config{Dir: dir})})
 }
 
+// scrubContained scrubs as in a container, where every file is the sandbox's.
+func scrubContained(t *testing.T, dir string) (worktree.Proof, error) {
+	t.Helper()
+	return worktree.Scrub(t.Context(), disposable{container{sandbox(t, local.Config{Dir: dir})}})
+}
+
 // story is a repository with a past, a present (HEAD, two commits in) and a
 // future, in which the word SECRET stands wherever it can.
 const story = `git init -q -b main .
@@ -93,6 +99,10 @@ func TestScrub(t *testing.T) {
 				dir = dir[i+1:]
 			}
 			before := sh(t, dir, status)
+			scrub := scrub
+			if strings.HasPrefix(tt.name, "in a linked") {
+				scrub = scrubContained // elsewhere the other one is somebody's
+			}
 			proof, err := scrub(t, dir)
 			if err != nil {
 				t.Fatal(err)
@@ -143,15 +153,11 @@ func TestScrubWhereThereIsLittle(t *testing.T) {
 		"no commit, no file":  {"git init -q .", nil, worktree.Proof{Method: "none"}},
 		"no commit, a remote": {"git init -q . && git remote add origin https://example.org/x", nil, worktree.Proof{Method: "none"}},
 		"no commit, staged":   {"git init -q . && echo x > x && git add x && git hash-object -w --stdin </dev/null", nil, worktree.Proof{Method: "loose", Objects: 1, ObjectsRemoved: 1}},
-		"below the top":       {seed + "; mkdir here", nil, worktree.Proof{Method: "none", Objects: 9, Commits: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			sh(t, dir, tt.seed)
-			if _, err := os.Stat(filepath.Join(dir, "here")); err == nil {
-				dir = filepath.Join(dir, "here")
-			}
 			got, err := scrub(t, dir)
 			if !errors.Is(err, tt.err) || !got.Holds() {
 				t.Errorf("%v, %+v", err, got)
@@ -192,7 +198,7 @@ func TestScrubKeepsOwnersAndModes(t *testing.T) {
 		sh(t, dir, story+"git remote add origin https://example.org/x;"+how+"; chown -R 1234:5678 .; chmod 0755 .")
 		const owners = `find .git -printf '%u %g\n' | sort -u; find .git ! -path '*/objects/*' ! -name index -printf '%P %m\n' | sort | grep -v 'refs/.*/\|logs\|packed-refs\|COMMIT_EDITMSG\|refs/[^ht]'`
 		before := sh(t, dir, owners)
-		proof, err := worktree.Scrub(t.Context(), disposable{container{sandbox(t, local.Config{Dir: dir})}})
+		proof, err := scrubContained(t, dir)
 		if err != nil || !proof.Holds() {
 			t.Fatalf("%v, %+v", err, proof)
 		}

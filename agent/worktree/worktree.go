@@ -52,6 +52,7 @@ type Tree struct {
 	dir      string // the git directory
 	common   string // the one that it shares with other work trees
 	top      string // where the files are
+	bound    string // the folder that all of it has to be in; empty if it may be anywhere
 	settings []byte // how files become objects, as a file of git's
 }
 
@@ -64,9 +65,10 @@ var gitScript string
 //go:embed base.sh
 var baseScript string
 
-// Open finds the repository around the sandbox's working directory. A
-// directory outside any repository is not an error, nor is a sandbox without
-// git: Tree.Missing says so.
+// Open finds the repository around the sandbox's working directory, or in it
+// where that was made for the sandbox on the host: whatever is around it is
+// somebody's then, and not the attempt's. A directory outside any repository is
+// not an error, nor is a sandbox without git: Tree.Missing says so.
 func Open(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
 	if cfg.MaxPatch <= 0 {
 		cfg.MaxPatch = DefaultMaxPatch
@@ -89,13 +91,14 @@ func Open(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
 		}
 		return t, nil
 	}
-	fields := bytes.SplitN(res.Output, []byte{0}, 5)
-	if len(fields) < 5 || res.Truncated || !isHash(string(fields[0])) {
+	fields := bytes.SplitN(res.Output, []byte{0}, 6)
+	if len(fields) < 6 || res.Truncated || !isHash(string(fields[0])) {
 		t.Missing = "no git repository that can be read"
 		return t, nil
 	}
 	t.Base, t.dir, t.common, t.top = string(fields[0]), string(fields[1]), string(fields[2]), string(fields[3])
-	t.settings = shadowSettings(t.Base, fields[4])
+	t.bound = string(fields[4])
+	t.settings = shadowSettings(t.Base, fields[5])
 	return t, nil
 }
 
@@ -120,7 +123,7 @@ func execute(ctx context.Context, box env.Environment, script string, limit time
 		contained = "contained=true\n"
 	}
 	return box.Execute(ctx, env.Command{
-		Script:  contained + gitScript + script,
+		Script:  contained + "bound=" + quote(bound(box.Info())) + "\n" + gitScript + script,
 		Timeout: limit,
 		Markers: []string{marker},
 		// Whatever the agent's commands are run with: the scripts are for any
@@ -128,15 +131,26 @@ func execute(ctx context.Context, box env.Environment, script string, limit time
 		Interpreter: []string{"sh", "-c"},
 		// A profile that prints would come before the marker; a locale would
 		// make a shell read our bytes as characters.
-		Env: map[string]string{"BASH_ENV": "", "ENV": "", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
+		Env: map[string]string{"BASH_ENV": "", "ENV": "", "LC_ALL": "C"},
 	})
 }
 
+// bound is the folder that a sandbox's repository has to be in; empty where it
+// may be around the working directory too: in a container, where all is the
+// sandbox's own, and where the user has mini work on a repository of theirs,
+// which is only read.
+func bound(i env.Info) string {
+	if i.Image != "" || !i.Disposable {
+		return ""
+	}
+	return i.Dir
+}
+
 // fail says why a script gave no answer; nil when it gave one.
-func fail(res env.Result) error {
+func fail(res env.Result, limit time.Duration) error {
 	switch {
 	case res.TimedOut:
-		return fmt.Errorf("git did not end within %v", timeout)
+		return fmt.Errorf("git did not end within %v", limit.Round(time.Second))
 	case res.Failure != "":
 		return errors.New(res.Failure)
 	case res.ExitCode != 0:

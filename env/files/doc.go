@@ -44,7 +44,9 @@ type Limits struct {
 	Bytes   int64
 	// OuterLinks permits symbolic links that lead, or might lead, out of the
 	// folder. They are never followed here, but whoever reads the folder later
-	// may follow them: permit them inside a sandbox only.
+	// may follow them: permit them only where commands could make such links
+	// themselves, inside a sandbox, or in the local environment, whose commands
+	// are as free as their user.
 	OuterLinks bool
 }
 

@@ -27,7 +27,8 @@ type Config struct {
 	// must exist.
 	Dir string
 	// Env is added to the host's variables, of which those that look like
-	// secrets are left out (see Secret), and wins over them.
+	// secrets are left out (see Secret) and those of git (GIT_*), and wins over
+	// them.
 	Env map[string]string
 	// CleanEnv leaves out all of the host's variables but those that child.Plain
 	// names.
@@ -144,7 +145,7 @@ func (l *Local) start(ctx context.Context) error {
 
 // environ is what every command starts with.
 func (c Config) environ() []string {
-	host := withoutSecrets(os.Environ())
+	host := withoutGit(withoutSecrets(os.Environ()))
 	if c.CleanEnv {
 		host = child.Plain(host)
 	}

@@ -106,6 +106,22 @@ func TestVariables(t *testing.T) {
 	}
 }
 
+// TestVariablesOfGit: a git hook that started mini does not lead the commands to
+// its own repository; what was asked for by name is passed on.
+func TestVariablesOfGit(t *testing.T) {
+	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_PREFIX"} {
+		t.Setenv(name, "of the host")
+	}
+	for name, program := range map[string]*child.Program{"direct": nil, "helper": childtest.Program(t)} {
+		t.Run(name, func(t *testing.T) {
+			box := openWith(t, local.Config{Env: map[string]string{"GIT_AUTHOR_NAME": "given"}, Helper: program})
+			if got := run(t, box, `env | grep ^GIT_`); got != "GIT_AUTHOR_NAME=given\n" {
+				t.Errorf("output %q", got)
+			}
+		})
+	}
+}
+
 // TestCleanEnv: of the host's variables only the harmless are left, and what was
 // asked for by name.
 func TestCleanEnv(t *testing.T) {

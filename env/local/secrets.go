@@ -39,3 +39,10 @@ func withoutSecrets(environ []string) []string {
 		return Secret(name)
 	})
 }
+
+// withoutGit leaves out what would lead git to another repository, or say how
+// to treat it, than the one that commands work in: a program that git started,
+// as every hook is, has its repository in such variables.
+func withoutGit(environ []string) []string {
+	return slices.DeleteFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "GIT_") })
+}

@@ -110,11 +110,22 @@ func removeAll(dir string) error {
 // Sweep removes this user's folders whose owner is gone, and returns their
 // paths. What cannot be removed is left for the next time.
 func Sweep() []string {
+	return abandoned(func(dir string) bool { return removeAll(dir) == nil })
+}
+
+// Abandoned are the paths of the folders that Sweep would remove.
+func Abandoned() []string {
+	return abandoned(func(string) bool { return true })
+}
+
+// abandoned calls do with each folder that has no owner, while it has the lock,
+// and returns those for which it was true.
+func abandoned(do func(dir string) bool) []string {
 	names, err := os.ReadDir(os.TempDir())
 	if err != nil {
 		return nil
 	}
-	var removed []string
+	var done []string
 	for _, d := range names {
 		if !strings.HasPrefix(d.Name(), prefix) || !d.IsDir() {
 			continue
@@ -124,10 +135,10 @@ func Sweep() []string {
 		if err != nil || f == nil {
 			continue
 		}
-		if removeAll(dir) == nil {
-			removed = append(removed, dir)
+		if do(dir) {
+			done = append(done, dir)
 		}
 		_ = f.Close() // nothing was written
 	}
-	return removed
+	return done
 }

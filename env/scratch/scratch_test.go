@@ -68,6 +68,9 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
+	if found := scratch.Abandoned(); !slices.Equal(found, []string{dir}) {
+		t.Errorf("found %q, want %s alone", found, dir)
+	}
 	if removed := scratch.Sweep(); !slices.Equal(removed, []string{dir}) {
 		t.Errorf("removed %q, want %s alone", removed, dir)
 	}

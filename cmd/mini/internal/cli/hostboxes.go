@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"runtime"
@@ -17,11 +19,10 @@ import (
 	"github.com/minibench/mini/env/helper/child"
 	"github.com/minibench/mini/env/local"
 	"github.com/minibench/mini/env/scratch"
+	"github.com/minibench/mini/runner/report"
 )
 
-// onHost says that the sandboxes of a class are folders of this machine, and
-// need neither a container engine nor images.
-func onHost(class string) bool { return class == "local" || class == "bubblewrap" }
+func onHost(class string) bool { return configs.OnHost(class) }
 
 // workFolder is where the commands of an attempt work on this machine.
 type workFolder struct {
@@ -32,11 +33,13 @@ type workFolder struct {
 
 // host makes sandboxes on this machine: each attempt in a temporary folder of
 // its own, with the instance's repository where mini has it.
-func (s *sandboxes) host(ctx context.Context, cfg *configs.Resolved, isDemo bool) error {
+func (s *sandboxes) host(ctx context.Context, cfg *configs.Resolved, isDemo bool, w io.Writer) error {
 	if err := s.hostOpen(ctx, cfg); err != nil {
 		return err
 	}
-	scratch.Sweep()
+	for _, dir := range scratch.Sweep() {
+		_, _ = fmt.Fprintln(w, "mini: removed what a killed mini had left:", report.Printable(dir)) // only for people
+	}
 	s.start = func(ctx context.Context, in datasets.Instance) (env.Environment, error) {
 		dir, err := scratch.New(in.ID)
 		if err != nil {
@@ -77,6 +80,9 @@ func (s *sandboxes) here(cfg *configs.Resolved) error {
 
 // hostOpen finds what the class needs on this machine.
 func (s *sandboxes) hostOpen(ctx context.Context, cfg *configs.Resolved) (err error) {
+	if err := kept(cfg, s.class); err != nil {
+		return err
+	}
 	e := cfg.Environment
 	if o, ok := cfg.Origin("environment.env.BASH_ENV"); ok && o.Shipped() {
 		// The default is about the official images; here it would name a file
@@ -172,30 +178,10 @@ func (s *sandboxes) bubblewrap(ctx context.Context, cfg *configs.Resolved, e con
 	return nil
 }
 
-// bubblewrapConfig is what all sandboxes of a run have in common. A limit that
-// somebody asked for, and that cannot be kept, is an error: it is there to
-// protect the machine.
+// bubblewrapConfig is what all sandboxes of a run have in common.
 func bubblewrapConfig(cfg *configs.Resolved, e configs.Environment) (bubblewrap.Config, error) {
-	for _, key := range []struct {
-		name string
-		set  bool
-	}{
-		{"memory", e.Memory != ""},
-		{"cpus", e.CPUs != 0},
-		{"pids_limit", e.PidsLimit != 0},
-		{"ulimits", len(e.Ulimits) > 0},
-		{"user", e.User != ""},
-		{"cap_add", len(e.CapAdd) > 0},
-		{"new_privileges", e.NewPrivileges},
-		{"runtime", e.Runtime != ""},
-		{"image", e.Image != ""},
-		{"platform", e.Platform != ""},
-	} {
-		if o, ok := cfg.Origin("environment." + key.name); ok && !o.Shipped() && key.set {
-			return bubblewrap.Config{}, usagef(
-				"environment.%s is set (%s), and bubblewrap cannot do that: it shares this machine's programs and user, and bounds no resources; leave it out, or use docker",
-				key.name, o)
-		}
+	if err := kept(cfg, "bubblewrap"); err != nil {
+		return bubblewrap.Config{}, err
 	}
 	shm, err := configs.Size(e.ShmSize)
 	if err != nil {

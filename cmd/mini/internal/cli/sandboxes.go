@@ -97,13 +97,13 @@ func newSandboxes(
 	var err error
 	switch {
 	case onHost(s.class):
-		err = s.host(ctx, cfg, isDemo)
+		err = s.host(ctx, cfg, isDemo, w)
 	default:
 		err = s.docker(ctx, cfg, run, w, emit)
 		if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.DaemonUnavailable && fallBack {
 			_, _ = fmt.Fprintln(w, "mini: no container engine answers, so the demo runs in the local environment: the repositories are unpacked in a temporary folder and the commands run on this machine") // only for people
 			s.class = "local"
-			err = s.host(ctx, cfg, isDemo)
+			err = s.host(ctx, cfg, isDemo, w)
 		}
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/runner/report"
 )
 
@@ -184,7 +185,7 @@ func (e *examination) needed() Mark {
 
 // onHost says that sandboxes are folders of this machine, and need no engine.
 func (e *examination) onHost() bool {
-	return e.Environment == "local" || e.Environment == "bubblewrap"
+	return configs.OnHost(e.Environment)
 }
 
 // Failed are the names of the checks that failed.

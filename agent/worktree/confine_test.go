@@ -1,0 +1,148 @@
+package worktree_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/agent/worktree"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/local"
+)
+
+// everything is all that a repository is, to the second of its last change.
+const everything = "find .git | sort | xargs -d '\\n' ls -ld --time-style=full-iso; find .git -type f ! -name index | sort | xargs sha256sum"
+
+// Whatever leads from the folder of an attempt on the host to a repository of
+// the user's: that one is not touched, and no part of it is in the diff.
+func TestTheUsersRepositoryIsOutOfReach(t *testing.T) {
+	for name, tt := range map[string]struct {
+		make string // in the user's repository, which is $PWD; the attempt's folder is $PWD/tmp/own
+		err  error  // of Scrub; any but ErrNoRepository where nil
+		own  bool   // there is a repository in the attempt's folder
+	}{
+		"around the folder":           {make: "true", err: worktree.ErrNoRepository},
+		"a folder with a colon":       {make: "mkdir 'tmp/o:n'; mv tmp/own 'tmp/o:n/'; ln -s 'o:n/own' tmp/own", err: worktree.ErrNoRepository},
+		"a linked work tree":          {make: "rmdir tmp/own; git worktree add -q tmp/own old", own: true},
+		"a link to its git directory": {make: "ln -s $PWD/.git tmp/own/.git", own: true},
+		"links in the git directory":  {make: "cd tmp/own; git init -q .; rm -rf .git/refs .git/objects; ln -s ../../../.git/refs ../../../.git/objects .git/", own: true},
+		"its files":                   {make: "cd tmp/own; git init -q .; git config core.worktree ../../..", err: worktree.ErrNoRepository},
+		"a common directory":          {make: "cd tmp/own; git init -q .; echo ../../../.git > .git/commondir", own: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			user := t.TempDir()
+			sh(t, user, story+"mkdir -p tmp/own; "+tt.make)
+			before := sh(t, user, everything)
+			box := disposable{sandbox(t, local.Config{Dir: filepath.Join(user, "tmp", "own")})}
+			proof, err := worktree.Scrub(t.Context(), box)
+			if err == nil || errors.Is(err, worktree.ErrNoRepository) != errors.Is(tt.err, worktree.ErrNoRepository) {
+				t.Errorf("the error is %v, want %v; %+v", err, tt.err, proof)
+			}
+			if after := sh(t, user, everything); after != before {
+				t.Errorf("the user's repository was changed:\n%s", cmp.Diff(before, after))
+			}
+			if tt.own {
+				return
+			}
+			tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+			if err != nil || tree.Base != "" || tree.Missing == "" {
+				t.Errorf("a repository was opened: %+v, %v", tree, err)
+			}
+		})
+	}
+}
+
+// A user who has mini work in a folder of a repository has the diff of all of
+// it, as git diff would; below the attempt's own folder the other way round.
+func TestOpenBelowTheTop(t *testing.T) {
+	dir := t.TempDir()
+	sh(t, dir, seed+"; echo four >> a.txt")
+	tree, err := worktree.Open(t.Context(), sandbox(t, local.Config{Dir: filepath.Join(dir, "sub")}), worktree.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := tree.Diff(t.Context()); err != nil || !strings.Contains(string(d.Patch), "+four") {
+		t.Errorf("the diff is %q, %v", d.Patch, err)
+	}
+	proof, err := scrubContained(t, filepath.Join(dir, "sub"))
+	if err != nil || !proof.Holds() || proof.Objects != 9 {
+		t.Errorf("in a container: %+v, %v", proof, err)
+	}
+}
+
+// Started by a git hook, mini finds variables that lead to that repository.
+// Also where they get through to the commands, the scripts do not go there.
+func TestVariablesOfGitLeadNowhere(t *testing.T) {
+	user, own := t.TempDir(), t.TempDir()
+	sh(t, user, story)
+	sh(t, own, story+"echo mine >> one.txt")
+	before := sh(t, user, everything)
+	vars := map[string]string{
+		"GIT_DIR": filepath.Join(user, ".git"), "GIT_WORK_TREE": user, "GIT_COMMON_DIR": filepath.Join(user, ".git"),
+		"GIT_INDEX_FILE": filepath.Join(user, ".git", "index"), "GIT_OBJECT_DIRECTORY": filepath.Join(user, ".git", "objects"),
+		"GIT_PREFIX": "sub/", "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.worktree", "GIT_CONFIG_VALUE_0": user,
+	}
+	for _, contained := range []bool{false, true} {
+		var box env.Environment = sandbox(t, local.Config{Dir: own, Env: vars})
+		if contained {
+			box = container{box}
+		}
+		box = disposable{box}
+		proof, err := worktree.Scrub(t.Context(), box)
+		if err != nil || !proof.Holds() {
+			t.Errorf("%v, %+v", err, proof)
+		}
+		tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := tree.Diff(t.Context()); err != nil || !d.Exact || !strings.Contains(string(d.Patch), "+mine") {
+			t.Errorf("the diff is %q, %v", d.Patch, err)
+		}
+	}
+	if found := sh(t, own, secrets); found != "" {
+		t.Errorf("the future is still there:\n%s", found)
+	}
+	if after := sh(t, user, everything); after != before {
+		t.Errorf("the other repository was changed:\n%s", cmp.Diff(before, after))
+	}
+}
+
+// The check in Go holds where the one in the script would not.
+func TestScrubAsksBeforeItActs(t *testing.T) {
+	user := t.TempDir()
+	sh(t, user, story)
+	box := &scripted{disposable{sandbox(t, local.Config{Dir: user})}, filepath.Join(user, "own"), nil}
+	if err := os.Mkdir(box.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := worktree.Scrub(t.Context(), box)
+	if err == nil || len(box.ran) != 1 {
+		t.Errorf("after the answer that the repository is elsewhere: %v, and %d scripts ran", err, len(box.ran))
+	}
+}
+
+// scripted is a sandbox whose scripts find a repository around its folder.
+type scripted struct {
+	disposable
+	dir string
+	ran []string
+}
+
+func (s *scripted) Info() env.Info {
+	info := s.disposable.Info()
+	info.Dir = s.dir
+	return info
+}
+
+func (s *scripted) Execute(_ context.Context, c env.Command) (env.Result, error) {
+	s.ran = append(s.ran, c.Script)
+	top := filepath.Dir(s.dir)
+	return env.Result{Output: []byte(strings.Repeat("0", 40) + "\x00" + top + "/.git\x00" + top + "/.git\x00" + top + "\x00" + s.dir + "\x00")}, nil
+}
