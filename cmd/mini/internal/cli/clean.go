@@ -11,6 +11,7 @@ import (
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/scratch"
 	"github.com/minibench/mini/runner/report"
 )
 
@@ -27,9 +28,10 @@ func newClean(s Streams) *cobra.Command {
 		Use:   "clean",
 		Short: "Remove what a killed mini left in the container engine",
 		Long: `Removes the containers, volumes and networks of minis on this host that no
-longer run, and says which. Those of a running mini, of another host, and
-everything that is not mini's stay. So do sandboxes that were kept on purpose,
-unless --kept is given; local folders of kept sandboxes are not touched.`,
+longer run, and their temporary folders, and says which. Those of a running
+mini, of another host, and everything that is not mini's stay. So do sandboxes
+that were kept on purpose, unless --kept is given; local folders of kept
+sandboxes are not touched.`,
 		Example: "  mini clean\n  mini clean --dry-run\n  mini clean --all     also the volumes with mini's helper",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clean(cmd.Context(), s) },
@@ -49,9 +51,14 @@ func (o *cleanOptions) clean(ctx context.Context, s Streams) error {
 		return usagef("--run says whose kept sandboxes are to go; add --kept")
 	}
 	o.thorough.Run = runLabel(o.run)
+	folders := scratch.Sweep
+	if o.dryRun {
+		folders = scratch.Abandoned
+	}
+	local := folders()
 	engine, err := docker.Open(ctx, docker.EngineConfig{})
 	if err != nil {
-		return before(err)
+		return errors.Join(o.say(s, local, nil, false), before(err))
 	}
 	clean := engine.Clean
 	if o.dryRun {
@@ -59,11 +66,14 @@ func (o *cleanOptions) clean(ctx context.Context, s Streams) error {
 	}
 	left, err := clean(ctx, o.thorough)
 	// What was done is said also when not all could be.
-	return errors.Join(err, o.say(s, left, err == nil), engine.Close())
+	return errors.Join(err, o.say(s, local, left, err == nil), engine.Close())
 }
 
 // say is a line for each.
-func (o *cleanOptions) say(s Streams, left []docker.Leftover, complete bool) error {
+func (o *cleanOptions) say(s Streams, folders []string, left []docker.Leftover, complete bool) error {
+	for _, dir := range folders {
+		left = append(left, docker.Leftover{Kind: "folder", Name: dir})
+	}
 	enc := json.NewEncoder(s.Out)
 	for _, l := range left {
 		var err error

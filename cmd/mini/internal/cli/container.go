@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/minibench/mini/configs"
@@ -21,7 +22,25 @@ func containerConfig(cfg *configs.Resolved, run string) (docker.Config, error) {
 	if err == nil {
 		err = misconfigured(cfg, anyImage(c).Validate())
 	}
+	if err == nil && c.ReadOnly && cfg.Agent.Scrub && !writable(c, c.Dir) {
+		err = usagef("environment.read_only leaves nothing to write to in %s, and the repository there is to be scrubbed; set agent.scrub to false, or leave read_only away", c.Dir)
+	}
 	return c, err
+}
+
+// writable says that a directory lies in something that can be written to, for
+// all that the rest of the container cannot be.
+func writable(c docker.Config, dir string) bool {
+	within := func(target string) bool {
+		rel, err := filepath.Rel(target, dir)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	for target := range c.Tmpfs {
+		if within(target) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.Mounts, func(m docker.Mount) bool { return m.ReadWrite && within(m.Target) })
 }
 
 // readContainer takes texts with parts apart. Those it cannot read, which
@@ -116,7 +135,8 @@ func forwarding(cfg *configs.Resolved) []string {
 	return w
 }
 
-// withForwarded adds the variables of this process that are to be passed on.
+// withForwarded adds the variables of this process that are to be passed on, and
+// what another user than the images' own needs.
 func withForwarded(e configs.Environment) map[string]string {
 	vars := maps.Clone(e.Env)
 	if vars == nil {
@@ -126,6 +146,11 @@ func withForwarded(e configs.Environment) map[string]string {
 		if value, ok := os.LookupEnv(name); ok {
 			vars[name] = value
 		}
+	}
+	if e.User != "" && vars["GIT_CONFIG_COUNT"] == "" {
+		// Git refuses repositories of another owner, which those of images are
+		// then: their builders were root.
+		maps.Copy(vars, map[string]string{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"})
 	}
 	return vars
 }
