@@ -89,7 +89,8 @@ func TestVariablesOfGitLeadNowhere(t *testing.T) {
 		"GIT_PREFIX": "sub/", "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.worktree", "GIT_CONFIG_VALUE_0": user,
 	}
 	for _, contained := range []bool{false, true} {
-		var box env.Environment = sandbox(t, local.Config{Dir: own, Env: vars})
+		var box env.Environment
+		box = sandbox(t, local.Config{Dir: own, Env: vars})
 		if contained {
 			box = container{box}
 		}

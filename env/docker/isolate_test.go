@@ -305,7 +305,7 @@ func TestCheckAsksTheEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer socket.Close() //nolint:errcheck // nobody speaks to it
+	defer socket.Close()
 	made, err := cli.ContainerCreate(t.Context(), &container.Config{Image: dockertest.Image(t), Cmd: []string{"true"}}, nil, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)

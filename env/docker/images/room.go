@@ -156,7 +156,7 @@ func (s *Store) fits(ctx context.Context, n Need, name string, img Image) error 
 	}
 	err = s.ledger.with(ctx, func(r *record) (bool, error) {
 		if s.engine.Remove(ctx, name) != nil {
-			return false, nil // it is in use, and prune will see to it
+			return false, nil //nolint:nilerr // it is in use, and prune will see to it
 		}
 		delete(r.Pulled, name)
 		s.forgetLayers()

@@ -144,7 +144,7 @@ func (c *Client) ask(ctx context.Context, ref name.Reference, platform string, h
 		known.Digest = offer.Digest
 		return known, nil
 	}
-	if heard.counted() && platform == common && !(c.sizes && heard.plenty()) {
+	if heard.counted() && platform == common && (!c.sizes || !heard.plenty()) {
 		return offer, nil
 	}
 	offer, err = c.manifest(ctx, ref, platform, offer)
