@@ -32,7 +32,7 @@ func (b *bench) life(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, engine.Close()) }() //nolint:contextcheck // Close has a clock of its own
+	defer func() { err = errors.Join(err, engine.Close()) }()
 	var starts, firsts, ends []float64
 	for range 15 {
 		t0 := time.Now()
@@ -94,7 +94,7 @@ func (b *bench) many(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, engine.Close()) }() //nolint:contextcheck // Close has a clock of its own
+	defer func() { err = errors.Join(err, engine.Close()) }()
 	boxes := make([]*docker.Container, idle)
 	defer func() {
 		var ending errgroup.Group

@@ -66,7 +66,7 @@ func (o *cleanOptions) clean(ctx context.Context, s Streams) error {
 	}
 	left, err := clean(ctx, o.thorough)
 	// What was done is said also when not all could be.
-	return errors.Join(err, o.say(s, local, left, err == nil), engine.Close()) //nolint:contextcheck // Close has a clock of its own
+	return errors.Join(err, o.say(s, local, left, err == nil), engine.Close())
 }
 
 // say is a line for each.

@@ -148,13 +148,13 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 	}
 	// Each image would find this out by itself; better once, and now.
 	if err := helperIsThere(e.HelperDir); err != nil {
-		return errors.Join(before(err), engine.Close()) //nolint:contextcheck // Close has a clock of its own
+		return errors.Join(before(err), engine.Close())
 	}
 	for _, text := range engine.Warnings() {
 		_, _ = fmt.Fprintln(w, "mini: warning:", text) // only for people
 	}
 	if err := sweep(ctx, engine, w); err != nil {
-		return errors.Join(err, engine.Close()) //nolint:contextcheck // Close has a clock of its own
+		return errors.Join(err, engine.Close())
 	}
 	base, err := containerConfig(cfg, run)
 	if err == nil {
@@ -163,7 +163,7 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 	if err != nil {
 		return errors.Join(err, engine.Close())
 	}
-	s.close = func() error { //nolint:contextcheck // Close has a clock of its own
+	s.close = func() error {
 		defer done()
 		return engine.Close()
 	}
