@@ -58,9 +58,7 @@ func TestForgedFrameIsAViolation(t *testing.T) {
 			t.Errorf("err = %v, want ProtocolViolation", err)
 		}
 	}
-	if !gone(t, box.Name()) {
-		t.Error("the container lives on")
-	}
+	within(t, 20*time.Second, "the container is gone, without Close", func() bool { return gone(t, box.Name()) })
 }
 
 func TestContainerKilledInMidCommand(t *testing.T) {

@@ -23,7 +23,12 @@ func (c *Client) handshake(ctx context.Context) error {
 		case c.hello = <-c.greeted:
 			return c.check()
 		case <-c.over:
-			return c.Err()
+			select {
+			case c.hello = <-c.greeted: // it was the last thing to come
+				return c.check()
+			default:
+				return c.Err()
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-late.C:
