@@ -22,8 +22,8 @@ import (
 //
 // A command that fails, times out, is killed or cannot be started by its
 // shell is a Result, never an error: the agent is told and goes on. An error
-// says that the sandbox itself is lost (see Error) or that ctx ended; when ctx
-// ends in mid-command everything the command started is killed before
+// says that the sandbox itself is lost (see Error), that Command.Sink failed
+// (see ErrSink) or that ctx ended; when ctx ends in mid-command everything the command started is killed before
 // Execute returns, and the partial Result comes with the context's cause.
 //
 // Methods are safe for concurrent use, but commands run one at a time: a
@@ -60,7 +60,8 @@ const (
 	// run; the Result says so.
 	MaxScript = 10 << 20
 	// DefaultOutputLimit is how many bytes of output are kept when
-	// Command.OutputLimit is zero: the first half and the last half.
+	// Command.OutputLimit is zero: its beginning and its end, half of each as
+	// long as MaxTail allows.
 	DefaultOutputLimit = 256 << 10
 	// MinOutputLimit is the smallest limit that is honoured: below it the
 	// head and tail of an observation could cut a character.
@@ -68,6 +69,12 @@ const (
 	// SubmissionLimit is how many bytes are kept of an output that begins
 	// with one of Command.Markers.
 	SubmissionLimit = 100 << 20
+	// MaxTail bounds the end that is kept, in bytes: it has to be held until it
+	// is known what the end is. A larger limit goes to the beginning.
+	MaxTail = 8 << 20
+	// SinkLimit is the largest limit that is honoured for a command with a
+	// Sink; without one it is SubmissionLimit.
+	SinkLimit = 1 << 30
 )
 
 // Command is one action: a text for the shell and the bounds it runs in.
@@ -92,13 +99,22 @@ type Command struct {
 	// of the output, leading white space aside, equals one of them: a patch
 	// must never be shortened.
 	Markers []string
+	// Sink, where it is not nil, is given the kept output as it comes, from
+	// another goroutine than the caller's, and Result.Output stays empty: a long
+	// log takes no memory. Nothing is written to it after Execute has returned.
+	//
+	// A Sink that fails, or takes nothing for long (sink.Patience), ends the
+	// command as the end of ctx does; the error wraps ErrSink and the sandbox
+	// stays usable. One that never returns from Write keeps a goroutine.
+	Sink io.Writer
 }
 
 // Result is what a command did. Stdout and stderr share one pipe, so Output
 // has them in the order in which they were written.
 type Result struct {
 	// Output is the bytes as written, byte for byte. When Truncated, it is
-	// the first Head bytes and the last len(Output)-Head bytes.
+	// the first Head bytes and the last len(Output)-Head bytes. It is empty
+	// where Command.Sink got them.
 	Output    []byte
 	Head      int
 	Truncated bool

@@ -38,5 +38,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// ErrSink is wrapped by errors of Execute that are those of Command.Sink: the
+// command was ended, and the sandbox lives.
+var ErrSink = errors.New("the output cannot be passed on")
+
 // ErrClosed is returned by Execute after Close.
 var ErrClosed = errors.New("environment is closed")

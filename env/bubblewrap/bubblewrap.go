@@ -31,7 +31,6 @@ const (
 // Machine is a host that can make sandboxes.
 type Machine struct {
 	bwrap   string // its path
-	version string
 	program *child.Program
 	home    string // the user's, hidden in every sandbox
 }
@@ -41,7 +40,7 @@ type Machine struct {
 func Open(ctx context.Context, program *child.Program) (*Machine, error) {
 	m := &Machine{program: program, home: home()}
 	var err error
-	if m.bwrap, m.version, err = find(ctx); err != nil {
+	if m.bwrap, err = find(ctx); err != nil {
 		return nil, err
 	}
 	box, err := m.Start(ctx, Config{})
@@ -53,9 +52,6 @@ func Open(ctx context.Context, program *child.Program) (*Machine, error) {
 	}
 	return m, nil
 }
-
-// Version is bwrap's, as "0.8.0".
-func (m *Machine) Version() string { return m.version }
 
 // Suits says why a folder of the host's cannot be a Config.Dir; nil where it can.
 func (m *Machine) Suits(dir string) error {
@@ -78,10 +74,10 @@ func home() string {
 
 var versionPattern = regexp.MustCompile(`^bubblewrap (\d+)\.(\d+)[.0-9]*\s*$`)
 
-// find returns the path and the version of bwrap.
-func find(ctx context.Context) (bwrap, version string, err error) {
-	fail := func(err error) (string, string, error) {
-		return "", "", &env.Error{Status: env.StartFailed, Op: "find bubblewrap", Hint: hintInstall, Err: err}
+// find returns the path of bwrap.
+func find(ctx context.Context) (bwrap string, err error) {
+	fail := func(err error) (string, error) {
+		return "", &env.Error{Status: env.StartFailed, Op: "find bubblewrap", Hint: hintInstall, Err: err}
 	}
 	bwrap, err = exec.LookPath("bwrap")
 	if err != nil {
@@ -99,11 +95,10 @@ func find(ctx context.Context) (bwrap, version string, err error) {
 	}
 	major, _ := strconv.Atoi(found[1]) // digits
 	minor, _ := strconv.Atoi(found[2])
-	version = strings.TrimSpace(strings.TrimPrefix(string(out), "bubblewrap "))
 	if major == 0 && minor < 8 {
-		return fail(fmt.Errorf("%s is version %s, and 0.8 or newer is needed", bwrap, version))
+		return fail(fmt.Errorf("%s is version %s, and 0.8 or newer is needed", bwrap, strings.TrimSpace(strings.TrimPrefix(string(out), "bubblewrap "))))
 	}
-	return bwrap, version, nil
+	return bwrap, nil
 }
 
 // Sandbox is one that is up. It implements env.Environment.

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/minibench/mini/env/helper"
 )
 
 // attachment is the two-way stream to a container's PID 1. What arrives is
@@ -18,7 +19,7 @@ import (
 type attachment struct {
 	conn   types.HijackedResponse
 	in     demultiplexed
-	stderr *head
+	stderr *helper.Stderr
 }
 
 var _ io.ReadWriteCloser = (*attachment)(nil)
@@ -28,7 +29,7 @@ func (e *Engine) attach(ctx context.Context, id string) (*attachment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("attach: %w", err)
 	}
-	stderr := &head{limit: 4 << 10}
+	stderr := &helper.Stderr{}
 	// conn.Reader may hold bytes that came along with the headers.
 	return &attachment{conn: conn, stderr: stderr, in: demultiplexed{from: heard{conn.Reader, e.pulse}, stderr: stderr}}, nil
 }
@@ -40,6 +41,8 @@ func (a *attachment) Write(p []byte) (int, error) { return a.conn.Conn.Write(p) 
 // Close ends both directions, and a Read that waits; the container's stdin ends
 // with it.
 func (a *attachment) Close() error { return a.conn.Conn.Close() }
+
+func (a *attachment) settle() {}
 
 // demultiplexed is stdout out of the engine's mix of streams. The engine's own
 // stdcopy wants writers, which would take a goroutine, a pipe and 32 KiB for
@@ -103,24 +106,4 @@ func (h heard) Read(p []byte) (int, error) {
 		h.pulse.note()
 	}
 	return n, err
-}
-
-// head keeps the first bytes written to it and takes the rest.
-type head struct {
-	mu    sync.Mutex
-	limit int
-	kept  []byte
-}
-
-func (h *head) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.kept = append(h.kept, p[:min(len(p), h.limit-len(h.kept))]...)
-	return len(p), nil
-}
-
-func (h *head) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return string(h.kept)
 }

@@ -8,6 +8,8 @@ import (
 	"testing/iotest"
 
 	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/minibench/mini/env/helper"
 )
 
 // mixed is the engine's mix of streams, cut into frames by its own writer.
@@ -26,9 +28,9 @@ func mixed(t testing.TB, parts ...string) []byte {
 func TestDemultiplexed(t *testing.T) {
 	whole := mixed(t, "out", "err", "", "more err", "put", "", "!")
 	for n := range len(whole) + 1 {
-		stderr := &head{limit: 6}
+		stderr := &helper.Stderr{}
 		got, err := io.ReadAll(&demultiplexed{from: iotest.OneByteReader(bytes.NewReader(whole[:n])), stderr: stderr})
-		if n == len(whole) && (err != nil || string(got) != "output!" || stderr.String() != "errmor") {
+		if n == len(whole) && (err != nil || string(got) != "output!" || stderr.String() != "errmore err") {
 			t.Errorf("output %q, errors %q, %v", got, stderr, err)
 		}
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ type Container struct {
 	born   time.Time
 	lease  time.Duration
 	stream *attachment
+	link   link // what the conversation goes over; nil before there is one
 	death  *death
 	client *helper.Client
 	info   env.Info
@@ -35,6 +37,12 @@ type Container struct {
 	mu      sync.Mutex
 	fate    error          // why it was lost, once it is
 	burial  sync.WaitGroup // the removal after that
+}
+
+// link is the way to a helper. settle waits, after Close, for what works on it.
+type link interface {
+	io.ReadWriteCloser
+	settle()
 }
 
 var _ env.Environment = (*Container)(nil)
@@ -184,8 +192,11 @@ func (c *Container) Close(ctx context.Context) error {
 func (c *Container) release(ctx context.Context) error {
 	removed := c.letGo(ctx)
 	c.burial.Wait()
-	if c.stream != nil {
-		_ = c.stream.Close() // a second time: nothing can be done about it
+	if c.link != nil {
+		_ = c.link.Close() // a second time: nothing can be done about it
+		c.link.settle()
+	} else if c.stream != nil {
+		_ = c.stream.Close() // as above
 	}
 	var err error
 	if !removed {

@@ -63,8 +63,8 @@ func containerConfig(c Config, img imageFacts, labels map[string]string) *contai
 	}
 }
 
-// hostConfig is what it may use.
-func hostConfig(c Config, volume string) *container.HostConfig {
+// hostConfig is what it may use. The mounts of its own come first.
+func hostConfig(c Config, own []mount.Mount) *container.HostConfig {
 	h := &container.HostConfig{
 		AutoRemove:     true,
 		LogConfig:      container.LogConfig{Type: "none"}, // the daemon would log every frame
@@ -75,7 +75,7 @@ func hostConfig(c Config, volume string) *container.HostConfig {
 		Tmpfs:          inMemory(c.Tmpfs),
 		ReadonlyRootfs: c.ReadOnly,
 		Runtime:        c.Runtime,
-		Mounts:         append([]mount.Mount{helperMount(volume, true)}, binds(c.Mounts)...),
+		Mounts:         append(own, binds(c.Mounts)...),
 	}
 	if !c.NewPrivileges {
 		h.SecurityOpt = []string{"no-new-privileges"}

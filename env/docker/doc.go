@@ -4,8 +4,9 @@
 // An Engine is the connection to the daemon, shared by everything in a batch;
 // a Container is one sandbox and implements env.Environment. The program that
 // is PID 1 of every container (see env/helper) arrives in a read-only volume
-// and speaks through the attached stdin and stdout, so that a command costs
-// about a millisecond and dies when its time is up; "docker exec" is not used.
+// and speaks through a socket, or through the attached stdin and stdout where the
+// engine is on another machine, so that a command costs about a millisecond and
+// dies when its time is up; "docker exec" is not used.
 //
 //	engine, err := docker.Open(ctx, docker.EngineConfig{})
 //	if err != nil { ... }

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -47,6 +48,9 @@ type EngineConfig struct {
 	// it; zero means five minutes. No container is waited for longer than half its
 	// lease: one that wakes must find its owner alive.
 	PauseLimit time.Duration
+	// NoShortcut keeps conversations with helpers on the engine's own streams.
+	// Otherwise they have a socket where the engine is on this machine.
+	NoShortcut bool
 	// Images says how images are looked after. Without it Start pulls what is
 	// missing, and nothing is ever removed.
 	Images *images.Config
@@ -64,6 +68,8 @@ type Engine struct {
 	fills    flight.Group
 	images   *images.Store // nil where nothing looks after them
 	pulse    *pulse
+	// shortcuts lead to helpers where the engine is on this machine.
+	shortcuts shortcuts
 
 	mu      sync.Mutex
 	open    map[*Container]struct{}
@@ -143,6 +149,7 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 		_ = cli.Close() // the ping's error is the one that matters
 		return nil, err
 	}
+	e.shortcuts.off = cfg.NoShortcut || !nearby(cli.DaemonHost())
 	if cfg.Images != nil {
 		if e.images, err = e.lookAfterImages(ctx, *cfg.Images); err != nil {
 			_ = cli.Close() // as above
@@ -184,10 +191,11 @@ func (e *Engine) Warnings() []string { return e.warnings }
 func (e *Engine) Close() error {
 	e.settle(context.Background()) // bounded in itself
 	e.pulse.close()
+	left := e.shortcuts.close()
 	if err := e.api.Close(); err != nil {
-		return fmt.Errorf("close engine connection: %w", err)
+		return errors.Join(fmt.Errorf("close engine connection: %w", err), left)
 	}
-	return nil
+	return left
 }
 
 // entered and left keep count of the containers that are up.

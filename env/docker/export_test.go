@@ -6,3 +6,12 @@ func Still(c *Container) bool {
 	defer c.still.mu.Unlock()
 	return !c.still.since.IsZero()
 }
+
+// TookShortcut says that the conversation does not go through the engine.
+func (c *Container) TookShortcut() bool {
+	way, ok := c.link.(*crossing)
+	return ok && way.conn != nil
+}
+
+// SpoilShortcuts has them made where they cannot be.
+func (e *Engine) SpoilShortcuts(dir string) { e.shortcuts.dir = dir }

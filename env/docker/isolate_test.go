@@ -234,7 +234,7 @@ for i in range(600): os.dup(0)' 2>&1 | tail -1`, "512\n1024\n0\nOSError: [Errno 
 }
 
 func mounted(h container.InspectResponse) string {
-	m := h.HostConfig.Mounts[1] // after the helper's
+	m := h.HostConfig.Mounts[len(h.HostConfig.Mounts)-1] // after mini's own
 	return fmt.Sprint(m.Type, " ", m.Source, " ", m.Target, " ", m.ReadOnly)
 }
 

@@ -132,7 +132,7 @@ func TestLossIsKnownInTime(t *testing.T) {
 				e := engineOf(&mute{}, func(context.Context) error { return nil })
 				c := &Container{
 					engine: e, name: "mini-a", born: time.Now(),
-					stream: &attachment{stderr: &head{}}, death: &death{known: make(chan struct{})},
+					stream: &attachment{stderr: &helper.Stderr{}}, death: &death{known: make(chan struct{})},
 				}
 				if tt.code != nil {
 					time.AfterFunc(deathWait-time.Millisecond, func() {

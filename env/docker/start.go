@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
@@ -49,6 +50,9 @@ func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) 
 		e.setFilled(bin.volumeName(), false)
 		box, err = e.start(ctx, c, img, bin)
 	}
+	if err != nil && e.shortcuts.blamed(err) {
+		box, err = e.start(ctx, c, img, bin)
+	}
 	if err != nil {
 		return nil, failure(ctx, env.StartFailed, "start container from "+c.Image, err)
 	}
@@ -67,8 +71,14 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin progra
 			err = errors.Join(err, box.release(ctx))
 		}
 	}()
+	mounts := []mount.Mount{helperMount(bin.volumeName(), true)}
+	short := e.shortcuts.offer()
+	if short != nil {
+		defer short.close() // the helper has come by the end, or will not
+		mounts = append(mounts, short.mount())
+	}
 	warnings, err := e.create(ctx, box.name, c.Platform,
-		containerConfig(c, img, e.labels(c)), hostConfig(c, bin.volumeName()))
+		containerConfig(c, img, e.labels(c)), hostConfig(c, mounts))
 	if err != nil {
 		return nil, fmt.Errorf("create: %w", err)
 	}
@@ -79,13 +89,19 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin progra
 	if err := e.run(ctx, box.name); err != nil {
 		return nil, err
 	}
-	box.client, err = helper.Dial(ctx, box.stream, helper.ClientConfig{
-		Setup: helper.Setup{
-			Dir:          c.Dir,
-			Env:          c.Env,
-			Interpreter:  c.Interpreter,
-			LeaseSeconds: int(c.Lease / time.Second),
-		},
+	box.link = box.stream
+	setup := helper.Setup{
+		Dir:          c.Dir,
+		Env:          c.Env,
+		Interpreter:  c.Interpreter,
+		LeaseSeconds: int(c.Lease / time.Second),
+	}
+	if short != nil {
+		setup.Meeting = short.meeting()
+		box.link = cross(box.stream, short, e.pulse)
+	}
+	box.client, err = helper.Dial(ctx, box.link, helper.ClientConfig{
+		Setup:   setup,
 		Hash:    bin.hash,
 		Timeout: c.Timeout,
 		Overdue: box.overdue,

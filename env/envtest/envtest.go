@@ -83,6 +83,7 @@ func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Optio
 		{"Settings", settings},
 		{"Scripts", scripts},
 		{"Limits", limits},
+		{"Sinks", sinks},
 		{"Submissions", submissions},
 		{"Timeouts", timeouts},
 		{"Times", times},

@@ -6,13 +6,17 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/sink"
 )
 
 // call is a command under way and what has come of it so far.
 type call struct {
 	id     uint32
-	limit  int // bytes of output that were asked for
-	output []byte
+	limit  int          // bytes of output that were asked for
+	kept   int64        // how many arrived
+	output []byte       // they, unless there is a sink
+	sink   *sink.Sink   // nil where nobody asked for one
+	broken <-chan error // why the sink is of no use any more; nil without one
 	exit   Exit
 	done   chan struct{} // closed when exit is set
 }
@@ -47,9 +51,25 @@ func (c *Client) acceptHello(f Frame) error {
 }
 
 func (c *Client) acceptReport(f Frame) error {
+	call, err := c.file(f)
+	if err == nil && f.Kind == KindOutput && call.sink != nil {
+		// Without the lock: it may take its time. Execute is told when it fails.
+		_, _ = call.sink.Write(f.Body)
+	}
+	return err
+}
+
+// file puts a report where it belongs, but for the output of a call with a
+// sink.
+func (c *Client) file(f Frame) (*call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call := c.call
+	return call, c.takeReport(call, f)
+}
+
+// takeReport holds a report against the rules, and keeps it. The lock is held.
+func (c *Client) takeReport(call *call, f Frame) error {
 	switch {
 	case call == nil:
 		return fmt.Errorf("%w: report on command %d while none runs", ErrFrame, f.ID)
@@ -57,10 +77,13 @@ func (c *Client) acceptReport(f Frame) error {
 		return fmt.Errorf("%w: report on command %d while %d runs", ErrFrame, f.ID, call.id)
 	case f.Kind == KindOutput && len(f.Body) > MaxChunk:
 		return fmt.Errorf("%w: chunk of %d bytes, allowed %d", ErrFrame, len(f.Body), MaxChunk)
-	case f.Kind == KindOutput && len(call.output)+len(f.Body) > call.limit:
+	case f.Kind == KindOutput && call.kept+int64(len(f.Body)) > int64(call.limit):
 		return fmt.Errorf("%w: more output than the %d bytes asked for", ErrFrame, call.limit)
 	case f.Kind == KindOutput:
-		call.output = append(call.output, f.Body...)
+		call.kept += int64(len(f.Body))
+		if call.sink == nil {
+			call.output = append(call.output, f.Body...)
+		}
 		return nil
 	}
 	if err := json.Unmarshal(f.Body, &call.exit); err != nil {
@@ -76,7 +99,7 @@ func (c *Client) acceptReport(f Frame) error {
 
 // check holds the report against the output that came before it.
 func (k *call) check() error {
-	x, kept := k.exit, int64(len(k.output))
+	x, kept := k.exit, k.kept
 	switch {
 	case !x.Truncated && x.Bytes != kept,
 		x.Truncated && x.Bytes <= kept:
@@ -106,7 +129,7 @@ func (k *call) result(elapsed time.Duration) env.Result {
 	x := k.exit
 	head := x.Head
 	if !x.Truncated {
-		head = len(k.output)
+		head = int(k.kept)
 	}
 	return env.Result{
 		Output:     k.output,
@@ -132,8 +155,8 @@ func (k *call) result(elapsed time.Duration) env.Result {
 func (k *call) partial(elapsed time.Duration) env.Result {
 	return env.Result{
 		Output:    k.output,
-		Head:      len(k.output),
-		Bytes:     int64(len(k.output)),
+		Head:      int(k.kept),
+		Bytes:     k.kept,
 		ExitCode:  -1,
 		Duration:  elapsed,
 		OOMKilled: -1,

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/sink"
 )
 
 // maxTimeout is the longest timeout that the helper accepts, with room to spare.
@@ -19,7 +21,8 @@ const maxTimeout = 300 * 24 * time.Hour
 // over: it wraps ErrFrame, ErrLost, ErrSilent, ErrFault or env.ErrClosed. When
 // ctx ends in mid-command the command is cancelled, its report awaited for a
 // bounded time, and the context's cause returned with what is known; when the
-// report does not come the error wraps ErrSilent as well.
+// report does not come the error wraps ErrSilent as well. A sink that fails does
+// the same, with an error that wraps env.ErrSink.
 //
 // No more output is ever held than the command asked for.
 func (c *Client) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
@@ -38,9 +41,16 @@ func (c *Client) Execute(ctx context.Context, cmd env.Command) (env.Result, erro
 	if err != nil {
 		return env.Result{}, err
 	}
-	call := c.begin(run)
+	call := c.begin(run, cmd.Sink)
 	defer c.leave(call)
-	return c.await(ctx, call, Frame{Kind: KindRun, ID: call.id, Body: body}, run)
+	res, err := c.await(ctx, call, Frame{Kind: KindRun, ID: call.id, Body: body}, run)
+	if call.sink != nil {
+		// The first failure is the one that ended the command.
+		if failed := call.sink.Close(); failed != nil && !errors.Is(err, env.ErrSink) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return res, err
 }
 
 // take waits for the turn. Receiving from c.turn gives it back.
@@ -70,26 +80,22 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 	late := time.NewTimer(budget)
 	defer late.Stop()
 	outbox, cancelled, overdue := c.outbox, ctx.Done(), c.cfg.Overdue
+	broken, why := call.broken, error(nil)
 	for {
 		select {
 		case outbox <- request:
 			outbox = nil // sent; a nil channel is never ready
 		case <-call.done:
-			return call.result(time.Since(start)), causeOf(ctx, cancelled)
+			return call.result(time.Since(start)), why
 		case <-cancelled:
-			if outbox != nil && request.Kind == KindRun { // it never left
-				return env.Result{}, context.Cause(ctx)
-			}
-			cancelled, overdue = nil, nil // nobody waits for it much longer
-			outbox, request = c.outbox, Frame{Kind: KindCancel, ID: call.id}
-			budget = c.cfg.CancelWait
-			late.Reset(budget)
+			why = context.Cause(ctx)
+		case why = <-broken:
 		case <-c.over:
 			if call.finished() { // the report was the last thing to come
-				return call.result(time.Since(start)), causeOf(ctx, cancelled)
+				return call.result(time.Since(start)), why
 			}
 			c.leave(call)
-			return call.partial(time.Since(start)), errors.Join(causeOf(ctx, cancelled), c.Err())
+			return call.partial(time.Since(start)), errors.Join(why, c.Err())
 		case <-late.C:
 			if overdue != nil {
 				if more := overdue(); more > 0 {
@@ -99,18 +105,19 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 			}
 			c.leave(call)
 			c.end(fmt.Errorf("%w: no report of a command in %s", ErrSilent, budget))
-			return call.partial(time.Since(start)), errors.Join(causeOf(ctx, cancelled), c.Err())
+			return call.partial(time.Since(start)), errors.Join(why, c.Err())
 		}
+		if why == nil || broken == nil && cancelled == nil {
+			continue // nothing is to be cancelled, or it was
+		}
+		if outbox != nil && request.Kind == KindRun { // it never left
+			return env.Result{}, why
+		}
+		broken, cancelled, overdue = nil, nil, nil // nobody waits for it much longer
+		outbox, request = c.outbox, Frame{Kind: KindCancel, ID: call.id}
+		budget = c.cfg.CancelWait
+		late.Reset(budget)
 	}
-}
-
-// causeOf is the context's cause once its end has been acted upon, which sets
-// the channel to nil; a command that was quicker than that is a plain result.
-func causeOf(ctx context.Context, pending <-chan struct{}) error {
-	if pending == nil && ctx.Done() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
 }
 
 // settings fills in what the command leaves open. The bounds are those the
@@ -121,24 +128,32 @@ func (c *Client) settings(cmd env.Command) Run {
 	if limit <= 0 {
 		limit = env.DefaultOutputLimit
 	}
+	most := env.SubmissionLimit
+	if cmd.Sink != nil {
+		most = env.SinkLimit
+	}
 	return Run{
 		Dir:           cmd.Dir,
 		Env:           cmd.Env,
 		Interpreter:   cmd.Interpreter,
 		TimeoutMillis: max(timeout.Milliseconds(), 1),
-		OutputLimit:   min(max(limit, env.MinOutputLimit), env.SubmissionLimit),
+		OutputLimit:   min(max(limit, env.MinOutputLimit), most),
 		Markers:       cmd.Markers,
 	}
 }
 
-func (c *Client) begin(run Run) *call {
+func (c *Client) begin(run Run, w io.Writer) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	limit := run.OutputLimit
 	if len(run.Markers) > 0 {
-		limit = env.SubmissionLimit
+		limit = max(limit, env.SubmissionLimit)
 	}
 	c.call = &call{id: c.nextID(), limit: limit, done: make(chan struct{})}
+	if w != nil {
+		broken := make(chan error, 1)
+		c.call.broken, c.call.sink = broken, sink.New(w, func(err error) { broken <- err })
+	}
 	return c.call
 }
 

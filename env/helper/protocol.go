@@ -41,7 +41,7 @@ import (
 
 // Version of the protocol. It changes with every incompatible change; client
 // and helper refuse to talk across versions.
-const Version = 2
+const Version = 3
 
 // Kind says what a frame is.
 type Kind byte
@@ -157,6 +157,11 @@ type Setup struct {
 	Interpreter []string `json:"interpreter"`
 	// LeaseSeconds is how long the helper lives without a frame; 0 is for ever.
 	LeaseSeconds int `json:"lease_seconds"`
+	// Meeting is a Unix socket in the sandbox, where the client awaits the helper.
+	// When it can be reached, Hello and every later frame of both sides go
+	// through it, and the first stream says by its end that the client is gone.
+	// Otherwise all stays as it is.
+	Meeting string `json:"meeting,omitempty"`
 }
 
 // Hello is the helper's answer to Setup.

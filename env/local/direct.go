@@ -3,12 +3,14 @@ package local
 import (
 	"bytes"
 	"context"
+	"errors"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/process"
+	"github.com/minibench/mini/env/sink"
 )
 
 // closing bounds the end of a direct.
@@ -42,11 +44,28 @@ func newDirect(c Config) (*direct, error) {
 func (d *direct) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	res := env.Result{ExitCode: -1, OOMKilled: -1}
 	err := d.inTurn(ctx, func(ctx context.Context) (err error) {
+		if c.Sink != nil {
+			res, err = d.pass(ctx, c)
+			return err
+		}
 		var out bytes.Buffer
 		res, err = d.runner.Run(ctx, d.command(c), &out)
 		res.Output = out.Bytes()
 		return err
 	})
+	return res, err
+}
+
+// pass runs a command whose output goes to its sink. One that fails ends the
+// command.
+func (d *direct) pass(ctx context.Context, c env.Command) (env.Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := sink.New(c.Sink, cancel)
+	res, err := d.runner.Run(ctx, d.command(c), out)
+	if failed := out.Close(); failed != nil && !errors.Is(err, env.ErrSink) {
+		err = errors.Join(err, failed)
+	}
 	return res, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // oomCounter is how many processes the kernel has killed for want of memory in
@@ -59,10 +60,12 @@ func openOOM() *os.File {
 	return nil
 }
 
+// readOOM reads once: a short read is the whole file, and to ask for its end
+// would make the kernel count again.
 func readOOM(f *os.File) int {
 	var buf [512]byte
-	n, err := f.ReadAt(buf[:], 0)
-	if n == 0 && err != nil {
+	n, err := syscall.Pread(int(f.Fd()), buf[:], 0)
+	if err != nil || n <= 0 {
 		return -1
 	}
 	return oomKills(buf[:n])

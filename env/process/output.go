@@ -8,7 +8,8 @@ import (
 
 // output bounds what a command writes. The first half of the limit goes to the
 // sink as it arrives; of the rest the last half is kept and follows at the
-// end. An output that fits the limit is therefore passed whole.
+// end. An output that fits the limit is therefore passed whole. No more than
+// env.MaxTail is kept: of a larger limit more goes to the sink at once.
 //
 // An output that begins with a marker goes to the sink entirely, up to
 // env.SubmissionLimit; what lies beyond that is dropped, so that no more than
@@ -31,8 +32,8 @@ func newOutput(sink io.Writer, limit int, markers []string) *output {
 	case limit < env.MinOutputLimit:
 		limit = env.MinOutputLimit
 	}
-	head := limit / 2
-	return &output{sink: sink, head: int64(head), first: newFirstLine(markers), tail: tail{max: limit - head}}
+	end := min(limit-limit/2, env.MaxTail)
+	return &output{sink: sink, head: int64(limit - end), first: newFirstLine(markers), tail: tail{max: end}}
 }
 
 // add takes the next bytes of the stream; it does not keep p.

@@ -271,10 +271,33 @@ func (s *Store) tellOnce(n Note) {
 
 // Here says whether the engine has an image, and pulls nothing.
 func (s *Store) Here(ctx context.Context, n Need) (bool, error) {
+	_, here, err := s.Look(ctx, n)
+	return here, err
+}
+
+// Look finds an image that the engine has; false where it would have to be
+// pulled, which it is not.
+func (s *Store) Look(ctx context.Context, n Need) (Image, bool, error) {
 	name, err := Name(n.Ref)
 	if err != nil {
-		return false, err
+		return Image{}, false, err
 	}
-	_, here, err := s.find(ctx, name, n.Platform)
-	return here, err
+	return s.find(ctx, name, n.Platform)
+}
+
+// Hold keeps an image from being removed for want of room until release is
+// called, which may happen more than once: somebody will need it again. It
+// pulls nothing, and waits for nothing but other minis' notes.
+func (s *Store) Hold(ctx context.Context, n Need) (release func(), err error) {
+	name, err := Name(n.Ref)
+	if err != nil {
+		return nil, err
+	}
+	s.change(func() { s.using[name]++ })
+	done := sync.OnceFunc(func() { s.release(context.WithoutCancel(ctx), name) })
+	if err := s.lease(ctx, name); err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
 }

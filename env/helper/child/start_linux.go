@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -68,7 +67,7 @@ func (p *child) dial(ctx context.Context, c helper.ClientConfig) (*helper.Client
 type child struct {
 	cmd    *exec.Cmd
 	stream *stream
-	stderr *head
+	stderr *helper.Stderr
 	ward   *process.Ward
 	ended  chan struct{} // closed once it has been waited for
 }
@@ -90,7 +89,7 @@ func launch(c Config) (_ *child, err error) {
 	defer out.Close() //nolint:errcheck // likewise
 	p := &child{
 		stream: &stream{r: fromHelper, w: toHelper},
-		stderr: &head{limit: 4 << 10},
+		stderr: &helper.Stderr{},
 		ended:  make(chan struct{}),
 	}
 	// No context: it ends with Close, or with this program.
@@ -202,23 +201,3 @@ func (s *stream) Write(b []byte) (int, error) { return s.w.Write(b) }
 
 // Close ends both directions.
 func (s *stream) Close() error { return errors.Join(s.w.Close(), s.r.Close()) }
-
-// head keeps the first bytes written to it and takes the rest.
-type head struct {
-	mu    sync.Mutex
-	limit int
-	kept  []byte
-}
-
-func (h *head) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.kept = append(h.kept, p[:min(len(p), h.limit-len(h.kept))]...)
-	return len(p), nil
-}
-
-func (h *head) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return string(h.kept)
-}

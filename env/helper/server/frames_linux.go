@@ -17,6 +17,13 @@ type frames struct {
 	any  bool
 }
 
+// redirect has every later frame go elsewhere.
+func (f *frames) redirect(w io.Writer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.w = w
+}
+
 func (f *frames) send(frame helper.Frame) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,17 +53,20 @@ func Serve(ctx context.Context, c Config) (err error) {
 		defer cancel()
 		err = errors.Join(err, s.close(ctx))
 	}()
-	return s.converse(ctx, receive(c.In))
+	s.arrivals = make(chan arrival)
+	s.receive(c.In)
+	return s.converse(ctx)
 }
 
 type server struct {
-	out     *frames
-	runner  *process.Runner
-	hash    string
-	environ []string
-	setup   helper.Setup
-	ready   bool
-	job     *job // what is under way; nil between commands
+	out      *frames
+	runner   *process.Runner
+	hash     string
+	environ  []string
+	arrivals chan arrival
+	setup    helper.Setup
+	ready    bool
+	job      *job // what is under way; nil between commands
 }
 
 // job is one command, or one transfer of files, on its way.
@@ -88,23 +92,25 @@ type arrival struct {
 	err   error
 }
 
+// readAhead holds the frame of a usual command, so that it takes one read.
+const readAhead = 4 << 10
+
 // receive reads frames in a goroutine of its own, so that the end of the input
 // is noticed while a command runs. The goroutine ends with the input.
-func receive(in io.Reader) <-chan arrival {
-	c := make(chan arrival)
+func (s *server) receive(in io.Reader) {
+	buffered := bufio.NewReaderSize(in, readAhead)
 	go func() {
 		for {
-			f, err := helper.ReadFrame(in, helper.MaxRequest)
-			c <- arrival{f, err}
+			f, err := helper.ReadFrame(buffered, helper.MaxRequest)
+			s.arrivals <- arrival{f, err}
 			if err != nil {
 				return
 			}
 		}
 	}()
-	return c
 }
 
-func (s *server) converse(ctx context.Context, arrivals <-chan arrival) error {
+func (s *server) converse(ctx context.Context) error {
 	lease := time.NewTimer(time.Hour)
 	lease.Stop()
 	defer lease.Stop()
@@ -116,7 +122,7 @@ func (s *server) converse(ctx context.Context, arrivals <-chan arrival) error {
 			return ErrLease
 		case <-s.job.finished():
 			s.job = nil
-		case a := <-arrivals:
+		case a := <-s.arrivals:
 			if errors.Is(a.err, io.EOF) {
 				return nil
 			}
@@ -186,6 +192,7 @@ func (s *server) greet(f helper.Frame) error {
 		h.Shell = shell[0]
 	}
 	s.ready = true
+	s.meet(s.setup.Meeting)
 	return s.out.sendJSON(helper.KindHello, 0, h)
 }
 
@@ -238,7 +245,7 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 	if err != nil {
 		return err
 	}
-	if settings.TimeoutMillis < 0 || settings.TimeoutMillis > (365*24*time.Hour).Milliseconds() || settings.OutputLimit < 0 || settings.OutputLimit > env.SubmissionLimit {
+	if settings.TimeoutMillis < 0 || settings.TimeoutMillis > (365*24*time.Hour).Milliseconds() || settings.OutputLimit < 0 || settings.OutputLimit > env.SinkLimit {
 		return fmt.Errorf("%w: timeout of %d ms, limit of %d bytes", helper.ErrFrame, settings.TimeoutMillis, settings.OutputLimit)
 	}
 	shell := s.setup.Interpreter

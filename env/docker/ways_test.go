@@ -1,0 +1,52 @@
+package docker_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/dockertest"
+)
+
+// With a shortcut and without, and where none can be made.
+func TestEveryWayToTheHelper(t *testing.T) {
+	image := dockertest.Image(t)
+	local := strings.HasPrefix(dockertest.Client(t).DaemonHost(), "unix://")
+	for name, tt := range map[string]struct {
+		config   docker.EngineConfig
+		spoil    bool
+		shortcut bool
+	}{
+		"the shortcut":   {shortcut: local},
+		"none wanted":    {config: docker.EngineConfig{NoShortcut: true}},
+		"none to be had": {spoil: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := docker.Open(t.Context(), tt.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			if tt.spoil {
+				e.SpoilShortcuts(filepath.Join(t.TempDir(), "none"))
+			}
+			box, err := e.Start(t.Context(), docker.Config{Image: image})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer box.Close(t.Context())
+			if got := box.TookShortcut(); got != tt.shortcut {
+				t.Errorf("the helper came by the shortcut: %v, want %v", got, tt.shortcut)
+			}
+			res, err := box.Execute(t.Context(), env.Command{Script: "ls -A /.mini-meeting; echo x >/.mini-meeting/s && echo written"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := string(res.Output); strings.Contains(text, "written") || tt.shortcut && !strings.Contains(text, "bash: line 1: ") {
+				t.Errorf("a command finds %q there", text)
+			}
+		})
+	}
+}
