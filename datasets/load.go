@@ -115,6 +115,9 @@ func IDs(ctx context.Context, s Source) ([]string, error) {
 	return ids, err
 }
 
+// Scan is IDs, and says of which edition they are.
+func Scan(ctx context.Context, s Source) ([]string, Edition, error) { return s.scan(ctx, true) }
+
 // Rows reads the rows whose ids are wanted, one after the other, and holds
 // none of them; nil wants all. An error ends it; a mistake in a row wraps
 // ErrData and names file and row.

@@ -41,6 +41,7 @@ var rules = []rule{
 	{pkg: "trajectories", may: []string{"model"}},
 	{pkg: "datasets", may: nil},
 	{pkg: "datasets/demo", may: []string{"datasets"}},
+	{pkg: "datasets/specs", may: nil, std: true},
 	{pkg: "datasets/hub", may: []string{"datasets"}},
 	{pkg: "datasets/hub/hubtest", may: nil, std: true},
 	{pkg: "datasets/hub/hubtest/serve", may: []string{"datasets/hub/hubtest"}, std: true},
@@ -52,6 +53,13 @@ var rules = []rule{
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/saved",
 		"runner/grade/script", "runner/grade/suspect", "runner/evaluate", "runner/verdicts", "runner/regrade",
 	}},
+	{pkg: "runner/grade/logs", std: true},
+	{pkg: "runner/grade/corpustest", std: true},
+	{pkg: "runner/grade/logfile", std: true},
+	{pkg: "runner/grade", may: []string{"datasets", "datasets/specs", "runner/grade/logs", "runner/grade/logfile"}},
+	{pkg: "runner/grade/saved", may: []string{"datasets", "datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile"}},
+	{pkg: "runner/grade/script", may: []string{"datasets", "datasets/specs"}},
+	{pkg: "runner/grade/suspect", may: []string{"datasets", "datasets/specs", "runner/grade/script"}},
 	{pkg: "configs", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
 }
 

@@ -28,9 +28,17 @@ var rows []byte
 //go:embed replies.yaml
 var replies []byte
 
+//go:embed replies-wrong.yaml
+var wrongReplies []byte
+
 // Rows returns the instances as JSON lines.
 func Rows() []byte { return bytes.Clone(rows) }
 
 // Replies returns the scripted replies of all instances, as the YAML that
 // model/scripted reads.
 func Replies() []byte { return bytes.Clone(replies) }
+
+// WrongReplies returns replies that do not fix what they are about: those of one
+// instance, to be laid over Replies. A verdict that tells them from good ones is
+// worth something.
+func WrongReplies() []byte { return bytes.Clone(wrongReplies) }

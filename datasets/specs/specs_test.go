@@ -1,0 +1,107 @@
+package specs_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/specs"
+)
+
+func TestFor(t *testing.T) {
+	tests := map[string]struct {
+		repo, version string
+		want          specs.Spec
+	}{
+		"python, one command": {"astropy/astropy", "4.3", specs.Spec{
+			Language: specs.Python, Install: "python -m pip install -e .[test] --verbose", Test: []string{"pytest -rA"},
+		}},
+		"python, prepared": {"django/django", "3.0", specs.Spec{
+			Language: specs.Python, Install: "python -m pip install -e .",
+			EvalCommands: []string{
+				"sed -i '/en_US.UTF-8/s/^# //g' /etc/locale.gen && locale-gen",
+				"export LANG=en_US.UTF-8", "export LANGUAGE=en_US:en", "export LC_ALL=en_US.UTF-8",
+			},
+			Test: []string{"./tests/runtests.py --verbosity 2 --settings=test_sqlite --parallel 1"},
+		}},
+		"another language": {"valkey-io/valkey", "928", specs.Spec{
+			Language: "c", Build: []string{"make distclean", "make"},
+			Test: []string{`TERM=dumb ./runtest --durable --single unit/cluster/replica-migration --only "/.*NOREPLICAS.*"`},
+		}},
+		"no tests": {"dbt-labs/dbt-core", "0.13", specs.Spec{Language: specs.Python, Install: "python -m pip install -e ."}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := specs.For(test.repo, test.version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	for _, test := range []struct{ repo, version, want string }{
+		{"nobody/nothing", "1", `repository "nobody/nothing"`},
+		{"Django/Django", "3.0", `repository "Django/Django"`}, // names are exact
+		{"django/django", "99", `version "99" of django/django`},
+		{"PrismJS/prism", "1.15", `version "1.15" of PrismJS/prism`},
+	} {
+		_, err := specs.For(test.repo, test.version)
+		if !errors.Is(err, specs.ErrUnknown) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("For(%q, %q): error %v, want %q", test.repo, test.version, err, test.want)
+		}
+	}
+	if specs.Parser("nobody/nothing") != "" || specs.EvalType("nobody/nothing") != "" {
+		t.Error("an unknown repository has a parser or a type")
+	}
+	if (specs.OverrideFor("nobody__nothing-1") != specs.Override{}) {
+		t.Error("an unknown instance is set apart")
+	}
+}
+
+func TestOverrides(t *testing.T) {
+	for id, want := range map[string]specs.Override{
+		"astropy__astropy-8707": {ExtraLine: "python -m pip install -q 'pytest<7.2'"},
+		"apache__lucene-13170":  {StreamIsolation: true},
+	} {
+		if got := specs.OverrideFor(id); got != want {
+			t.Errorf("%s: %+v, want %+v", id, got, want)
+		}
+	}
+}
+
+// What the official rows say of themselves is what the tables say of them.
+func TestOfficialRowsAgree(t *testing.T) {
+	for _, set := range []string{"verified", "lite", "multilingual", "multimodal-dev"} {
+		t.Run(set, func(t *testing.T) {
+			path := filepath.Join("..", "..", "..", "shared", "data", "swebench", set+".jsonl.gz")
+			if _, err := os.Stat(path); err != nil {
+				t.Skipf("real data is not at hand: %v", err)
+			}
+			src, err := datasets.Local(path, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for in, err := range datasets.Rows(t.Context(), src, nil) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := specs.Parser(in.Repo); got != in.LogParser {
+					t.Errorf("%s: the parser is %s, the row says %s", in.ID, got, in.LogParser)
+				}
+				if got := specs.EvalType(in.Repo); got != in.EvalType {
+					t.Errorf("%s: the type is %s, the row says %s", in.ID, got, in.EvalType)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,234 @@
+package grade_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/runner/grade/logs"
+)
+
+// corpusCase is a case of the corpus's grading part. Of its two kinds, one has
+// a map for input and the other one a log.
+type corpusCase struct {
+	Kind       string   `json:"kind"`
+	InstanceID string   `json:"instance_id"`
+	Version    string   `json:"version"`
+	Parser     string   `json:"log_parser"`
+	EvalType   string   `json:"eval_type"`
+	FailToPass []string `json:"FAIL_TO_PASS"`
+	PassToPass []string `json:"PASS_TO_PASS"`
+
+	Statuses [][2]string `json:"status_entries"` // of the kind status_map
+
+	Log   string  `json:"log"` // a path
+	Patch *string `json:"model_patch"`
+
+	Expected struct {
+		// of the kind status_map
+		Tests      json.RawMessage `json:"tests_status"`
+		F2P        float64         `json:"f2p"`
+		P2P        float64         `json:"p2p"`
+		Resolution string          `json:"resolution"`
+		Resolved   bool            `json:"resolved"`
+		// of the kind log
+		Raises   *string         `json:"raises"`
+		Found    bool            `json:"found"`
+		Statuses [][2]string     `json:"status_entries"`
+		ExitCode *int64          `json:"exit_code"`
+		Report   json.RawMessage `json:"report"`
+	} `json:"expected"`
+}
+
+func (c corpusCase) rubric() grade.Rubric {
+	return grade.Rubric{
+		InstanceID: c.InstanceID, Version: c.Version, Parser: c.Parser, EvalType: grade.EvalType(c.EvalType),
+		FailToPass: c.FailToPass, PassToPass: c.PassToPass,
+	}
+}
+
+func TestCorpusStatuses(t *testing.T) {
+	eachCase(t, "status_*.json", func(t *testing.T, _ string, c corpusCase) {
+		var tests logs.Tests
+		for _, e := range c.Statuses {
+			tests.Set(e[0], logs.Status(e[1]))
+		}
+		got := c.rubric().Compare(&tests)
+		if f2p, p2p := got.FailToPass.Rate(), got.PassToPass.Rate(); f2p != c.Expected.F2P || p2p != c.Expected.P2P {
+			t.Errorf("rates %v and %v, want %v and %v", f2p, p2p, c.Expected.F2P, c.Expected.P2P)
+		}
+		if string(got.Resolution()) != c.Expected.Resolution || (got.Resolution() == grade.Full) != c.Expected.Resolved {
+			t.Errorf("resolution %s, want %s", got.Resolution(), c.Expected.Resolution)
+		}
+		report := grade.Report{Tests: &got}.JSON("x")
+		var as map[string]struct {
+			Tests json.RawMessage `json:"tests_status"`
+		}
+		if err := json.Unmarshal(report, &as); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(compact(t, c.Expected.Tests), compact(t, as["x"].Tests)); diff != "" {
+			t.Errorf("tests (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestCorpusLogs(t *testing.T) {
+	eachCase(t, "log_*.json", func(t *testing.T, dir string, c corpusCase) {
+		if c.Expected.Raises == nil && c.Patch == nil {
+			sameReport(t, c, c.rubric().Unpatched())
+			return // the log is not read
+		}
+		text := readText(t, filepath.Join(dir, filepath.FromSlash(c.Log)))
+		if c.Expected.Raises != nil {
+			v, err := c.rubric().Judge(text)
+			if _, crashed := errors.AsType[*logs.CrashError](err); !crashed &&
+				!errors.Is(err, logs.ErrUnknownParser) && !errors.Is(err, grade.ErrNotGradable) {
+				t.Errorf("error %v and verdict %+v, want %s", err, v, *c.Expected.Raises)
+			}
+			return
+		}
+		log, err := grade.ReadLog(text, c.Parser, logs.Subject{InstanceID: c.InstanceID, Version: c.Version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if log.Found != c.Expected.Found {
+			t.Errorf("found: %t, want %t", log.Found, c.Expected.Found)
+		}
+		var statuses [][2]string
+		for name, status := range log.Tests.All() {
+			statuses = append(statuses, [2]string{name, string(status)})
+		}
+		if !slices.Equal(statuses, c.Expected.Statuses) {
+			t.Errorf("statuses (-want +got):\n%s", cmp.Diff(c.Expected.Statuses, statuses))
+		}
+		if c.Expected.ExitCode != nil && (log.ExitCode == nil || *log.ExitCode != *c.Expected.ExitCode) {
+			t.Errorf("exit code %v, want %d", log.ExitCode, *c.Expected.ExitCode)
+		}
+		if c.Expected.ExitCode == nil && log.ExitCode != nil {
+			t.Errorf("exit code %d, want none", *log.ExitCode)
+		}
+		v, err := c.rubric().Judge(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameReport(t, c, v)
+	})
+}
+
+// sameReport compares as text, since order and white space count too.
+func sameReport(t *testing.T, c corpusCase, v grade.Verdict) {
+	t.Helper()
+	if diff := cmp.Diff(indented(t, c.Expected.Report), string(v.Report.JSON(c.InstanceID))); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+// TestCorpusSummary lays out the files of a run, and sums them up.
+func TestCorpusSummary(t *testing.T) {
+	dir := filepath.Join(corpustest.Part(t, "grading"), "run_summary")
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Skipf("the corpus has no %s/*.json", dir)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			var c struct {
+				IDs         []string          `json:"dataset_ids"`
+				Predictions json.RawMessage   `json:"predictions"`
+				RunID       string            `json:"run_id"`
+				Files       map[string]string `json:"log_files"`
+				Path        string            `json:"expected_report_path"`
+				Report      json.RawMessage   `json:"expected_report"`
+			}
+			readJSON(t, file, &c)
+			root := t.TempDir()
+			for name, content := range c.Files {
+				path := filepath.Join(root, filepath.FromSlash(name))
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			predictions := inOrder(t, c.Predictions)
+			run, err := grade.NewRun(root, c.RunID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum, err := run.Summarize(c.IDs, predictions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(indented(t, c.Report), string(sum.JSON())); diff != "" {
+				t.Errorf("summary (-want +got):\n%s", diff)
+			}
+			name, err := run.SummaryName(predictions[0].Model)
+			if err != nil || name != filepath.Base(c.Path) {
+				t.Errorf("it is called %s (%v), want %s", name, err, filepath.Base(c.Path))
+			}
+		})
+	}
+}
+
+// inOrder reads predictions as the file has them.
+func inOrder(t *testing.T, object json.RawMessage) (list []grade.Prediction) {
+	t.Helper()
+	dec := json.NewDecoder(strings.NewReader(string(object)))
+	if _, err := dec.Token(); err != nil {
+		t.Fatal(err)
+	}
+	for dec.More() {
+		var p struct {
+			ID    string  `json:"instance_id"`
+			Model string  `json:"model_name_or_path"`
+			Patch *string `json:"model_patch"`
+		}
+		if _, err := dec.Token(); err != nil {
+			t.Fatal(err)
+		}
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, grade.Prediction{InstanceID: p.ID, Model: p.Model, Empty: p.Patch == nil || *p.Patch == ""})
+	}
+	return list
+}
+
+func eachCase(t *testing.T, pattern string, f func(t *testing.T, dir string, c corpusCase)) {
+	dir := corpustest.Part(t, "grading")
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Skipf("the corpus has no grading/%s", pattern)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			var c corpusCase
+			readJSON(t, file, &c)
+			f(t, dir, c)
+		})
+	}
+}
+
+func readJSON(t *testing.T, path string, v any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}

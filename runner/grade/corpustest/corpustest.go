@@ -1,0 +1,87 @@
+// Package corpustest finds, for tests, the conformance corpus: logs, rows and
+// scripts with what the official SWE-bench harness made of them. It is no part
+// of the project; tests pass without it, on fixtures of their own.
+//
+// The corpus is the folder that the environment variable MINI_CORPUS names,
+// or ../shared/data/corpus beside the module. Its layout:
+//
+//	parsers/<parser>/<case>.log, .json   a log, and the map it gives
+//	grading/*.json                       a log or a map, and the verdict
+//	evalscripts/<instance>.*             a row, and the script that runs
+package corpustest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Variable is the environment variable that names another corpus.
+const Variable = "MINI_CORPUS"
+
+// Dir is the folder of the corpus. A corpus that Variable names has to be
+// there: the test fails without it. Where none is named, and none is beside the
+// module, the test is skipped.
+func Dir(t testing.TB) string {
+	t.Helper()
+	if dir := os.Getenv(Variable); dir != "" {
+		if !isFolder(dir) {
+			t.Fatalf("%s=%s is not a folder", Variable, dir)
+		}
+		return dir
+	}
+	dir := filepath.Join(moduleRoot(t), "..", "shared", "data", "corpus")
+	if !isFolder(dir) {
+		t.Skipf("no conformance corpus: %s is not set, and %s is not there", Variable, dir)
+	}
+	return dir
+}
+
+// Part is a folder of the corpus, such as "parsers" or "parsers/parse_log_jq".
+// A corpus may lack it: then the test is skipped, and says so.
+func Part(t testing.TB, name string) string {
+	t.Helper()
+	root := Dir(t)
+	dir := filepath.Join(root, filepath.FromSlash(name))
+	if !isFolder(dir) {
+		t.Skipf("the corpus %s has no part %s", root, name)
+	}
+	return dir
+}
+
+// Beside is a file or folder of the real data that the corpus comes with, such
+// as "eval-logs"; the test is skipped where it is missing. Variable does not
+// move it.
+func Beside(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(moduleRoot(t), "..", "shared", "data", filepath.FromSlash(name))
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("real data is not at hand: %v", err)
+	}
+	return path
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path) //nolint:gosec // the user of the tests names it
+	return err == nil && info.IsDir()
+}
+
+// moduleRoot is the folder above the test's own that has go.mod: go test runs a
+// test in the folder of its package.
+func moduleRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("no go.mod above this test")
+		}
+		dir = up
+	}
+}

@@ -1,0 +1,59 @@
+package grade_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/minibench/mini/runner/grade/logs"
+)
+
+// readText reads a log as the harness does.
+func readText(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := logs.Text(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// indented is JSON as Python writes it: in ASCII, by four spaces.
+func indented(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "    "); err != nil {
+		t.Fatal(err)
+	}
+	var s strings.Builder
+	for _, r := range b.String() {
+		switch {
+		case r < utf8.RuneSelf:
+			s.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&s, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&s, `\u%04x`, r)
+		}
+	}
+	return s.String()
+}
+
+func compact(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

@@ -1,0 +1,94 @@
+package logs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/runner/grade/logs"
+)
+
+// conformanceCase is a case of the corpus: what the official parser made of the
+// log beside it.
+type conformanceCase struct {
+	Parser       string      `json:"parser"`
+	InstanceID   string      `json:"instance_id"`
+	Version      string      `json:"version"`
+	SliceMarkers bool        `json:"slice_markers"`
+	Raises       *string     `json:"raises"`
+	Entries      [][2]string `json:"entries"`
+}
+
+// TestConformance holds every parser against the corpus: names, statuses, their
+// order, and crashes.
+func TestConformance(t *testing.T) {
+	root := corpustest.Part(t, "parsers")
+	files, err := filepath.Glob(filepath.Join(root, "*", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases are in %s: %v", root, err)
+	}
+	var covered []string
+	for _, file := range files {
+		parser := filepath.Base(filepath.Dir(file))
+		covered = append(covered, parser)
+		t.Run(parser+"/"+strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			checkCase(t, file)
+		})
+	}
+	for _, name := range logs.Names() {
+		if !slices.Contains(covered, name) {
+			t.Logf("the corpus has no case for %s", name)
+		}
+	}
+}
+
+func checkCase(t *testing.T, file string) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want conformanceCase
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(strings.TrimSuffix(file, ".json") + ".log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := logs.Text(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want.SliceMarkers {
+		text = strings.Split(text, ">>>>> Start Test Output")[1]
+		text, _, _ = strings.Cut(text, ">>>>> End Test Output")
+	}
+	tests, err := logs.Parse(want.Parser, text, logs.Subject{InstanceID: want.InstanceID, Version: want.Version})
+	if want.Raises != nil {
+		var crash *logs.CrashError
+		if !errors.As(err, &crash) || crash.Parser != want.Parser {
+			t.Errorf("the error is %v, want a crash: %s", err, *want.Raises)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([][2]string, 0, tests.Len())
+	for name, s := range tests.All() {
+		got = append(got, [2]string{name, string(s)})
+	}
+	if want.Entries == nil {
+		want.Entries = [][2]string{}
+	}
+	if diff := cmp.Diff(want.Entries, got); diff != "" {
+		t.Errorf("tests (-want +got):\n%.3000s", diff)
+	}
+}

@@ -1,0 +1,118 @@
+package logs_test
+
+import (
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/runner/grade/logs"
+)
+
+// some picks every third test, whatever the order.
+func some(name string) bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return h.Sum32()%3 == 0
+}
+
+// picked are the tests that are wanted, as "name: status".
+func picked(tests *logs.Tests, wanted func(string) bool) (list []string) {
+	for name, status := range tests.All() {
+		if wanted(name) {
+			list = append(list, fmt.Sprintf("%s: %s", name, status))
+		}
+	}
+	return list
+}
+
+// sameOnly holds ParseOnly against Parse, for a parser and a text.
+func sameOnly(t *testing.T, parser, text string) {
+	t.Helper()
+	for of, wanted := range map[string]func(string) bool{
+		"some": some,
+		"none": func(string) bool { return false },
+	} {
+		subject := logs.Subject{InstanceID: "x__x-2006", Version: "3.0"}
+		all, errAll := logs.Parse(parser, text, subject)
+		only, errOnly := logs.ParseOnly(parser, text, subject, wanted)
+		if errAll != nil || errOnly != nil {
+			if fmt.Sprint(errAll) != fmt.Sprint(errOnly) {
+				t.Errorf("%s, %s: error %v, of all tests %v", parser, of, errOnly, errAll)
+			}
+			continue
+		}
+		if diff := cmp.Diff(picked(all, wanted), picked(only, wanted)); diff != "" {
+			t.Errorf("%s, %s: tests (-all +only):\n%s", parser, of, diff)
+		}
+		if all.Any() != only.Any() || all.AnyFailed() != only.AnyFailed() {
+			t.Errorf("%s, %s: any %t, failed %t; of all tests %t, %t",
+				parser, of, only.Any(), only.AnyFailed(), all.Any(), all.AnyFailed())
+		}
+	}
+}
+
+func TestParseOnly(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(corpustest.Part(t, "parsers"), "*", "*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := logs.Text(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameOnly(t, filepath.Base(filepath.Dir(file)), text)
+	}
+}
+
+// What comes of a test that nobody wants may change from line to line.
+func TestParseOnlyChanges(t *testing.T) {
+	none := func(string) bool { return false }
+	for text, want := range map[string]bool{
+		"FAILED a":                      true,
+		"FAILED a\nPASSED a":            false,
+		"PASSED a\nERROR a":             true,
+		"FAILED a\nFAILED b\nPASSED a":  true,
+		"FAILED a\nSKIPPED a\nPASSED b": false,
+	} {
+		tests, err := logs.ParseOnly("parse_log_pytest", text, logs.Subject{}, none)
+		if err != nil || tests.AnyFailed() != want || !tests.Any() || tests.Len() != 0 {
+			t.Errorf("%q: failed %t, any %t, %d kept, error %v", text, tests.AnyFailed(), tests.Any(), tests.Len(), err)
+		}
+	}
+	// Django's "ok" on a line of its own takes back a failure.
+	tests, err := logs.ParseOnly("parse_log_django", "a ... FAIL\nok", logs.Subject{}, none)
+	if err != nil || tests.AnyFailed() || !tests.Any() {
+		t.Errorf("failed %t, any %t, error %v", tests.AnyFailed(), tests.Any(), err)
+	}
+}
+
+// A million tests that nobody wants take next to no memory.
+func TestParseOnlyIsSmall(t *testing.T) {
+	var s strings.Builder
+	for i := range 1_000_000 {
+		fmt.Fprintf(&s, "PASSED t.py::test_%d\n", i)
+	}
+	text := s.String()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	tests, err := logs.ParseOnly("parse_log_pytest", text, logs.Subject{}, func(name string) bool { return name == "t.py::test_7" })
+	runtime.ReadMemStats(&after)
+	if err != nil || tests.Len() != 1 {
+		t.Fatalf("%d tests, error %v", tests.Len(), err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("%d bytes were allocated", took)
+	}
+}

@@ -1,0 +1,51 @@
+package logs
+
+import "strings"
+
+// seaborn knows passes and failures alone, and the pass in the middle of a line
+// of the verbose output.
+func seaborn(line string) (string, Status, bool) {
+	failed, passed := strings.HasPrefix(line, string(Failed)), strings.HasPrefix(line, string(Passed))
+	middle := strings.Contains(line, " "+string(Passed)+" ")
+	if !failed && !passed && !middle {
+		return none()
+	}
+	first, rest := cutField(line)
+	second, _ := cutField(rest)
+	switch {
+	case second == "":
+		return none()
+	case failed:
+		return second, Failed, true
+	case middle:
+		return first, Passed, second == string(Passed)
+	}
+	return second, Passed, true
+}
+
+// sympy reads the headings of failures, "___ sympy/x.py:test_y ___", which come
+// first, and then the results of its own runner, "test_y ok".
+func sympy(t *Tests, text string, _ Subject) error {
+	for line := range lines(text) {
+		first, last := strings.IndexByte(line, ' '), strings.LastIndexByte(line, ' ')
+		if first < last && strings.Contains(line[first+1:last], ".py:") {
+			t.Set(line[first+1:last], Failed)
+		}
+	}
+	for line := range lines(text) {
+		line = strip(line)
+		if !strings.HasPrefix(line, "test_") {
+			continue
+		}
+		name, _ := cutField(line)
+		switch {
+		case strings.HasSuffix(line, " E"):
+			t.Set(name, Error)
+		case strings.HasSuffix(line, " F"):
+			t.Set(name, Failed)
+		case strings.HasSuffix(line, " ok"):
+			t.Set(name, Passed)
+		}
+	}
+	return nil
+}

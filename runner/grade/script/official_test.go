@@ -1,0 +1,73 @@
+package script_test
+
+import (
+	"testing"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/runner/grade/script"
+)
+
+// TestOfficialRows makes every script twice: from the row's own, and from the
+// tables. How many of the latter are the former is worth knowing: it says what
+// to expect for rows without one.
+func TestOfficialRows(t *testing.T) {
+	for _, set := range []struct {
+		file string
+		rows int
+		same int // expected of the generators as specified; the tables' exceptions may add to it
+	}{
+		{"verified.jsonl.gz", 500, 498},
+		{"lite.jsonl.gz", 300, 300},
+		{"lite-dev.parquet", 23, 23},
+		{"multilingual.jsonl.gz", 300, 298},
+	} {
+		t.Run(set.file, func(t *testing.T) {
+			rows := officialRows(t, set.file)
+			same := 0
+			for _, in := range rows {
+				own, err := script.For(in)
+				if err != nil {
+					t.Errorf("%s: %v", in.ID, err)
+				}
+				if own.Generated {
+					t.Errorf("%s: the row's own script was not taken", in.ID)
+				}
+				if in.Image != datasets.OfficialImage(in.ID) {
+					t.Errorf("%s: the image is %s", in.ID, in.Image)
+				}
+				in.EvalScript = ""
+				made, err := script.For(in)
+				switch {
+				case err != nil:
+					t.Errorf("%s: %v", in.ID, err)
+				case made.Text == own.Text:
+					same++
+				default:
+					t.Logf("%s differs from the row's own script", in.ID)
+				}
+			}
+			t.Logf("%-24s %3d of %3d generated scripts equal the row's own", set.file, same, len(rows))
+			if len(rows) != set.rows || same < set.same {
+				t.Errorf("%d rows with %d equal scripts, want %d with at least %d", len(rows), same, set.rows, set.same)
+			}
+		})
+	}
+}
+
+// officialRows reads one of the official sets, where they are at hand.
+func officialRows(t *testing.T, file string) []datasets.Instance {
+	t.Helper()
+	src, err := datasets.Local(corpustest.Beside(t, "swebench/"+file), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []datasets.Instance
+	for in, err := range datasets.Rows(t.Context(), src, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, in)
+	}
+	return rows
+}

@@ -1,0 +1,94 @@
+package grade_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/runner/grade"
+)
+
+// write makes a file below dir.
+func write(t *testing.T, text string, dir ...string) {
+	t.Helper()
+	path := filepath.Join(dir...)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	root := t.TempDir()
+	run, err := grade.NewRun(root, "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	var predictions []grade.Prediction
+	for id, files := range map[string]map[string]string{
+		"resolved":   {"report.json": `{"resolved": {"resolved": true}}`},
+		"unresolved": {"report.json": `{"unresolved": {"resolved": false}}`, "test_output.txt": "fine", "run_instance.log": "no tests ran"},
+		"null":       {"report.json": `null`},
+		"list":       {"report.json": `[]`},
+		"no key":     {"report.json": `{"no key": {}}`},
+		"other case": {"report.json": `{"other case": {"Resolved": true}}`},
+		"a string":   {"report.json": `{"a string": "resolved"}`},
+		"truthy":     {"report.json": `{"truthy": {"resolved": 1}}`},
+		"falsy":      {"report.json": `{"falsy": {"resolved": null}}`},
+		"no report":  {"test_output.txt": "Killed\r\n"},
+		"nothing":    {},
+	} {
+		ids = append(ids, id)
+		predictions = append(predictions, grade.Prediction{InstanceID: id, Model: "m/x"})
+		for name, text := range files {
+			write(t, text, root, "logs/run_evaluation/r/m__x", id, name)
+		}
+	}
+	sum, err := run.Summarize(append(ids, "B", "a", "\ue000", "\U0001f600"), predictions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := grade.Summary{
+		Total:             15,
+		Completed:         []string{"a string", "falsy", "list", "no key", "null", "other case", "resolved", "truthy", "unresolved"},
+		Incomplete:        []string{"B", "a", "\ue000", "\U0001f600"},
+		Submitted:         []string{"a string", "falsy", "list", "no key", "no report", "nothing", "null", "other case", "resolved", "truthy", "unresolved"},
+		Resolved:          []string{"resolved", "truthy"},
+		Unresolved:        []string{"falsy", "unresolved"},
+		Errors:            []string{"a string", "list", "no key", "no report", "nothing", "null", "other case"},
+		InfraFailures:     []string{"no report"},
+		AmbiguousFailures: []string{"unresolved"},
+		FailureReasons:    map[string]string{"no report": "out_of_memory", "unresolved": "no_tests_collected"},
+	}
+	if diff := cmp.Diff(want, sum); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+}
+
+func TestSummarizeRefuses(t *testing.T) {
+	root := t.TempDir()
+	run, err := grade.NewRun(root, "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Summarize([]string{"a"}, []grade.Prediction{{InstanceID: "a", Model: ".."}}); !errors.Is(err, grade.ErrName) {
+		t.Errorf("a model that leads elsewhere: %v", err)
+	}
+	write(t, "", root, "logs/run_evaluation/r/m/a/report.json/x")
+	if _, err := run.Summarize([]string{"a"}, []grade.Prediction{{InstanceID: "a", Model: "m"}}); err == nil || !strings.Contains(err.Error(), "not a file") {
+		t.Errorf("a report that is a folder: %v", err)
+	}
+}
+
+func TestEmptySummary(t *testing.T) {
+	got := string(grade.Summary{}.JSON())
+	for _, want := range []string{"{\n    \"total_instances\": 0,\n", "\"completed_ids\": [],\n", "\"failure_reasons\": {},\n", "    \"schema_version\": 2\n}"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+}
