@@ -22,6 +22,7 @@ type Config struct {
 	Model       Model        `yaml:"model"`
 	Environment Environment  `yaml:"environment"`
 	Run         Run          `yaml:"run"`
+	Eval        Eval         `yaml:"eval"`
 }
 
 // Model says which model answers.
@@ -135,4 +136,24 @@ type Run struct {
 	// MinFreeDisk is how much room the engine's disk must have for another
 	// sandbox to be started, as "5GB"; starts wait below it. "0" means none.
 	MinFreeDisk string `yaml:"min_free_disk" json:"min_free_disk,omitempty"`
+	// Eval lets a batch judge each submission as soon as it is there.
+	Eval bool `yaml:"eval" json:"eval,omitempty"`
+}
+
+// Eval says how patches are judged. The sandboxes of that are the official
+// harness's, whatever Environment says.
+type Eval struct {
+	// Workers is how many patches are judged at once; 0 means half of the cores:
+	// tests that fight for processors run into timeouts.
+	Workers int `yaml:"workers" json:"workers"`
+	// Timeout bounds the script of one evaluation, all of it, in seconds.
+	Timeout float64 `yaml:"timeout" json:"timeout"`
+	// Network is "bridge", as the official harness has it, or "none".
+	Network string `yaml:"network" json:"network"`
+	// RerunFailed is how often what failed is run again, to see whether it
+	// always does.
+	RerunFailed int `yaml:"rerun_failed" json:"rerun_failed,omitempty"`
+	// Cache is a folder of verdicts that runs share; empty means that each
+	// knows its own only.
+	Cache string `yaml:"cache" json:"cache,omitempty"`
 }

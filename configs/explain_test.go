@@ -105,6 +105,14 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 			{"run.prefetch", 4, "default"},
 			{"run.pulls_per_minute", 0, "default"},
 			{"run.min_free_disk", "2GB", "default"},
+			{"run.eval", false, "default"},
+		}},
+		{"eval", []configs.Entry{
+			{"eval.workers", 0, "default"},
+			{"eval.timeout", 1800, "default"},
+			{"eval.network", "bridge", "default"},
+			{"eval.rerun_failed", 0, "default"},
+			{"eval.cache", "", "default"},
 		}},
 	} {
 		got, err := cfg.Entries(tt.prefix)

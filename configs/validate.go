@@ -17,8 +17,11 @@ var (
 	EnvironmentClasses = []string{"docker", "local", "bubblewrap"}
 )
 
-// keeping are the values of run.keep.
-var keeping = []string{"none", "failed", "all"}
+// keeping are the values of run.keep, evalNetworks those of eval.network.
+var (
+	keeping      = []string{"none", "failed", "all"}
+	evalNetworks = []string{"bridge", "none"}
+)
 
 // validate finds values of the right type that make no sense, and gives the
 // agent what it needs of the other sections.
@@ -40,7 +43,7 @@ func (r *Resolved) validate() error {
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}
-	errs = append(errs, r.validateImages()...)
+	errs = append(errs, slices.Concat(r.validateImages(), r.validateEval())...)
 	r.Agent.StartupCommand = r.Run.StartupCommand
 	r.Agent.Timeout = seconds(r.Environment.Timeout)
 	return joined(errs)
@@ -136,6 +139,21 @@ func (r *Resolved) validateImages() []error {
 		if _, err := DiskSize(f.size); err != nil {
 			errs = append(errs, r.errorf(f.key, `%q is not a size; write "80GB"`, f.size))
 		}
+	}
+	return errs
+}
+
+// maxReruns bounds how often a failure is run again: more says nothing more.
+const maxReruns = 100
+
+func (r *Resolved) validateEval() []error {
+	e := r.Eval
+	errs := append(r.class("eval.network", e.Network, evalNetworks, ""), r.positive("eval.timeout", e.Timeout)...)
+	if e.Workers < 0 {
+		errs = append(errs, r.errorf("eval.workers", "%d is negative; 0 means half of the cores", e.Workers))
+	}
+	if e.RerunFailed < 0 || e.RerunFailed > maxReruns {
+		errs = append(errs, r.errorf("eval.rerun_failed", "%d is not a number from 0 to %d", e.RerunFailed, maxReruns))
 	}
 	return errs
 }

@@ -27,6 +27,12 @@ const (
 	Warning         EventType = "warning" // something the user should know
 	Kept            EventType = "kept"    // a sandbox stays; Text says how to get at it
 	RunFinished     EventType = "run_finished"
+	// Of evaluations (see runner/evaluate). Their instances may be those of a
+	// run that goes on beside them.
+	EvaluationStarted  EventType = "evaluation_started"  // with Total where it is known, and Workers
+	EvaluationAttempt  EventType = "evaluation_attempt"  // a sandbox is being made for a patch, and Text says what for
+	Verdict            EventType = "verdict"             // Verdict has its class, Text the reason, Elapsed the seconds, 0 where nothing was run; Again as in attempts
+	EvaluationFinished EventType = "evaluation_finished" // Total patches have a verdict
 	// Doing says what an instance is in the middle of. It is for those who
 	// watch, and is not written to events.jsonl: the other events say enough
 	// of what came of it.
@@ -88,6 +94,9 @@ type Event struct {
 	// Class and ExitStatus are the outcome's, for the file.
 	Class      trajectories.Class `json:"class,omitempty"`
 	ExitStatus string             `json:"exit_status,omitempty"`
+	// Verdict is the class of a verdict, and ResultModel whose patch it is on.
+	Verdict     string `json:"verdict,omitempty"`
+	ResultModel string `json:"model,omitempty"`
 	// Pull is what a pull event is about.
 	Pull  *PullState `json:"pull,omitempty"`
 	Phase Phase      `json:"-"`
@@ -141,6 +150,9 @@ func (l *Log) Emit(e Event) {
 		e.Cost, e.Step, e.Text = float64(e.Outcome.Cost), e.Outcome.Steps, e.Outcome.Error
 		e.Elapsed = e.Outcome.End.Sub(e.Outcome.Start).Seconds()
 		e.Took = &Took{Steps: e.Outcome.Steps, Usage: e.Outcome.Usage, PatchBytes: len(e.Outcome.Submission)}
+	}
+	if e.Type == Verdict && !e.Again {
+		l.folder.judged(e.Instance)
 	}
 	if !e.Transient() {
 		l.folder.writeEvent(e)

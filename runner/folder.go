@@ -22,7 +22,8 @@ type Folder struct {
 
 	mu        sync.Mutex
 	eventFail error
-	images    map[string]string // name -> id, as they are seen
+	images    map[string]string    // name -> id, as they are seen
+	verdicts  map[string][]verdict // instance -> its verdicts, as far as they were read
 }
 
 // LockedError says that another mini holds the folder.

@@ -25,7 +25,7 @@ type Results struct {
 type Result struct {
 	Class         trajectories.Class `json:"class"`
 	ExitStatus    string             `json:"exit_status"`
-	Verdict       *string            `json:"verdict"` // null until evaluated
+	Verdict       *string            `json:"verdict"` // the class of an evaluation; null before there is one
 	Attempt       int                `json:"attempt"`
 	Attempts      int                `json:"attempts"`
 	Steps         int                `json:"steps"`
@@ -53,17 +53,28 @@ func (b *book) flush() error {
 		if e.selected == 0 {
 			continue
 		}
-		results.Instances[id] = e.result()
-		if e.outcome.Class.Counts() {
-			preds[id] = trajectories.Prediction{
-				Model: cmp.Or(e.model, b.modelName), InstanceID: id, Patch: asText(e.outcome.Submission),
-			}
+		res := e.result()
+		if p, ok := b.prediction(id); ok {
+			preds[id], res.Verdict = p, b.folder.verdict(p)
 		}
+		results.Instances[id] = res
 	}
 	if err := writeJSON(filepath.Join(b.folder.dir, resultsFile), results); err != nil {
 		return err
 	}
 	return trajectories.WritePredictions(filepath.Join(b.folder.dir, predsFile), preds)
+}
+
+// prediction is what an instance's selected attempt has submitted; false where
+// it has no result. Its caller holds the lock.
+func (b *book) prediction(id string) (trajectories.Prediction, bool) {
+	e := b.entries[id]
+	if e == nil || e.selected == 0 || !e.outcome.Class.Counts() {
+		return trajectories.Prediction{}, false
+	}
+	return trajectories.Prediction{
+		Model: cmp.Or(e.model, b.modelName), InstanceID: id, Patch: asText(e.outcome.Submission),
+	}, true
 }
 
 func (e *entry) result() Result {

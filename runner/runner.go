@@ -45,7 +45,8 @@ type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
-// Batch is what a run needs. All fields are required but Redo and Keep.
+// Batch is what a run needs. All fields are required but Redo, Keep
+// and Submitted.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -65,6 +66,10 @@ type Batch struct {
 	// Keep picks the attempts whose sandboxes stay when they are done (see
 	// Keeper); nil keeps none.
 	Keep func(trajectories.Outcome) bool
+	// Submitted is told of each instance that has a result, those from before
+	// first: what it submitted, as preds.json has it. It is called by the workers,
+	// several at once, and must be quick. nil tells nobody.
+	Submitted func(in datasets.Instance, p trajectories.Prediction)
 	// Log is told what happens.
 	Log *Log
 
@@ -103,6 +108,11 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	todo := b.pending(book, instances)
 	b.Log.Emit(Event{Type: RunStarted, Total: len(instances), Skipped: len(instances) - len(todo), Workers: b.Workers})
 
+	for _, in := range instances {
+		if !b.Redo {
+			b.tell(book, in)
+		}
+	}
 	// What cannot be written stops the run: working on would lose results.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -163,6 +173,7 @@ func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book) 
 			return fmt.Errorf("instance %s: %w", in.ID, err)
 		}
 		if !again {
+			b.tell(book, in)
 			return nil
 		}
 		wait := time.Duration(try) * tryPause
@@ -170,6 +181,19 @@ func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book) 
 		if !pause(ctx, wait) {
 			return nil
 		}
+	}
+}
+
+// tell says what an instance has submitted, if it has.
+func (b *Batch) tell(book *book, in datasets.Instance) {
+	if b.Submitted == nil {
+		return
+	}
+	book.mu.Lock()
+	p, ok := book.prediction(in.ID)
+	book.mu.Unlock()
+	if ok {
+		b.Submitted(in, p)
 	}
 }
 

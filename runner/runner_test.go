@@ -125,8 +125,8 @@ func preds(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	patches := map[string]string{}
-	for id, one := range p {
-		patches[id] = one.Patch
+	for _, one := range p.List {
+		patches[one.InstanceID] = one.Patch
 	}
 	return patches
 }

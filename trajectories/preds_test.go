@@ -26,7 +26,7 @@ func TestPredictionsRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got.ByID()); diff != "" {
 		t.Error(diff)
 	}
 	text := string(mustRead(t, path))
@@ -54,61 +54,5 @@ func TestWritePredictionsRefuses(t *testing.T) {
 				t.Error("a file was written")
 			}
 		})
-	}
-}
-
-func TestReadPredictions(t *testing.T) {
-	one := map[string]trajectories.Prediction{"a": {Model: "m", InstanceID: "a", Patch: "p\n"}}
-	tests := map[string]struct {
-		content string
-		want    map[string]trajectories.Prediction
-		err     string
-	}{
-		"object":         {`{"a":{"model_name_or_path":"m","instance_id":"a","model_patch":"p\n"}}`, one, ""},
-		"object, no id":  {`{"a":{"model_name_or_path":"m","model_patch":"p\n"}}`, one, ""},
-		"list":           {`[{"model_name_or_path":"m","instance_id":"a","model_patch":"p\n"}]`, one, ""},
-		"lines":          {`{"model_name_or_path":"m","instance_id":"a","model_patch":"p\n"}` + "\n\n", one, ""},
-		"null patch":     {`[{"instance_id":"a","model_patch":null}]`, map[string]trajectories.Prediction{"a": {InstanceID: "a"}}, ""},
-		"nothing":        {"{}", map[string]trajectories.Prediction{}, ""},
-		"twice":          {`[{"instance_id":"a"},{"instance_id":"a"}]`, nil, "item 1: a stands there twice"},
-		"other id":       {`{"a":{"instance_id":"b"}}`, nil, `a: instance_id is "b"`},
-		"no id":          {`[{"model_patch":"x"}]`, nil, "item 0: instance_id is missing"},
-		"text":           {"hello", nil, "invalid character"},
-		"cut":            {`{"a":{"instance_id":"a"`, nil, "unexpected EOF"},
-		"a number":       {"7", nil, "neither an object nor a list"},
-		"wrong type":     {`[{"instance_id":"a","model_patch":7}]`, nil, "item 0: "},
-		"second is torn": {"{\"instance_id\":\"a\"}\n{\"instance", nil, "value 2: "},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "p")
-			if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			got, err := trajectories.ReadPredictions(path)
-			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("error %v, want the file and %q", err, test.err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestReadRealPredictions(t *testing.T) {
-	for _, path := range realFiles(t, "predictions/*") {
-		got, err := trajectories.ReadPredictions(path)
-		if err != nil {
-			t.Error(err)
-		} else if len(got) == 0 {
-			t.Errorf("%s: no predictions", path)
-		}
 	}
 }

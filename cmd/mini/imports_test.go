@@ -53,6 +53,18 @@ var rules = []rule{
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/saved",
 		"runner/grade/script", "runner/grade/suspect", "runner/evaluate", "runner/verdicts", "runner/regrade",
 	}},
+	{pkg: "runner/submission", may: []string{
+		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
+		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile",
+	}},
+	{pkg: "runner/regrade", may: []string{
+		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate", "runner/verdicts",
+		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
+	}},
+	{pkg: "runner/verdicts", may: []string{
+		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate",
+		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
+	}},
 	{pkg: "runner/grade/logs", std: true},
 	{pkg: "runner/grade/corpustest", std: true},
 	{pkg: "runner/grade/logfile", std: true},
@@ -60,6 +72,10 @@ var rules = []rule{
 	{pkg: "runner/grade/saved", may: []string{"datasets", "datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile"}},
 	{pkg: "runner/grade/script", may: []string{"datasets", "datasets/specs"}},
 	{pkg: "runner/grade/suspect", may: []string{"datasets", "datasets/specs", "runner/grade/script"}},
+	{pkg: "runner/evaluate", may: []string{
+		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
+		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
+	}},
 	{pkg: "configs", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
 }
 

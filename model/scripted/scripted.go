@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -60,6 +61,14 @@ func Load(path string) (*Script, error) {
 		return nil, fmt.Errorf("load script: %w", err)
 	}
 	return Parse(path, data)
+}
+
+// Over is a script that has the replies of s, and those of another one for the
+// instances that s does not name.
+func (s *Script) Over(below *Script) *Script {
+	by := maps.Clone(below.by)
+	maps.Copy(by, s.by)
+	return &Script{name: s.name, by: by}
 }
 
 // For returns a model that gives the instance's replies from the first one on.

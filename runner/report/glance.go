@@ -39,6 +39,8 @@ type Glance struct {
 	Failing   []Row    `json:"failing"`  // whose attempts ended without a result
 	Underway  []Row    `json:"underway"` // whose attempt has not ended
 	Unread    []string `json:"unread,omitempty"`
+	// Verdicts are the evaluations of the run, the newest last.
+	Verdicts []Score `json:"verdicts,omitempty"`
 
 	// NextIsSaid leaves out how to go on with the run, for who says it beside
 	// the glance.

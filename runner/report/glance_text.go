@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -18,18 +19,21 @@ const (
 	maxFailing = 40 // instances, each with the command to look at it
 	maxAlike   = 10 // of those, with one exit status
 	maxUnread  = 5
+	maxScores  = 3 // evaluations before the newest
 )
 
 // Write shows a glance to people, in lines of at most width characters. Only
 // commands are never cut, so that they can be copied.
 func (g Glance) Write(w io.Writer, width int) error {
 	var s strings.Builder
-	s.WriteString(paragraph(g.headline(), width, 0, 4))
-	s.WriteString(paragraph(g.about(), width, 0, 3))
-	if len(g.Rows) <= shortRun {
-		g.writeShort(&s, width)
-	} else {
-		g.writeLong(&s, width)
+	if g.Instances > 0 || len(g.Verdicts) == 0 { // else the folder is that of an evaluation alone
+		s.WriteString(paragraph(g.headline(), width, 0, 4))
+		s.WriteString(paragraph(g.about(), width, 0, 3))
+		if len(g.Rows) <= shortRun {
+			g.writeShort(&s, width)
+		} else {
+			g.writeLong(&s, width)
+		}
 	}
 	for i, text := range g.Unread {
 		if i == maxUnread {
@@ -38,11 +42,36 @@ func (g Glance) Write(w io.Writer, width int) error {
 		}
 		s.WriteString(paragraph("cannot be read: "+text, width, 0, 2))
 	}
+	if err := g.writeVerdicts(&s, width); err != nil {
+		return err
+	}
 	if next := g.next(); next != "" && !g.NextIsSaid {
 		s.WriteString("\n" + paragraph(next, width, 0, 3))
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
+}
+
+// writeVerdicts shows the newest evaluation, and of the others a line.
+func (g Glance) writeVerdicts(s *strings.Builder, width int) error {
+	n := len(g.Verdicts)
+	if n == 0 {
+		return nil
+	}
+	if s.Len() > 0 {
+		s.WriteString("\n")
+	}
+	if err := g.Verdicts[n-1].Write(s, width); err != nil {
+		return err
+	}
+	for i, v := range slices.Backward(g.Verdicts[:n-1]) {
+		if n-2-i == maxScores {
+			fmt.Fprintf(s, "... and %d earlier evaluations; --json has all\n", i+1)
+			break
+		}
+		s.WriteString(paragraph("before: "+v.headline()+": "+v.about(), width, 0, 2))
+	}
+	return nil
 }
 
 func (g Glance) headline() string {

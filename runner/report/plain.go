@@ -19,10 +19,13 @@ type Plain struct {
 	// a terminal breaks what is longer in the middle of words. Steps are cut,
 	// everything else goes on in the next line. nil is 0 always.
 	Width func() int
+	// Patches is how many are to be judged; 0 where that is not known.
+	Patches int
 
 	w      io.Writer
 	total  int
 	done   int
+	judged int
 	width  int // of the instance column
 	steps  *rate.Limiter
 	warned map[string]bool // by shape: what holds for all is said once
@@ -80,6 +83,10 @@ func (p *Plain) Event(e runner.Event) {
 	case runner.AttemptFinished:
 		p.outcome(e)
 		p.warn(e, e.Outcome.Warnings...)
+	case runner.EvaluationAttempt:
+		p.about(e, "%s", evaluating(e.Text))
+	case runner.Verdict:
+		p.verdict(e)
 	}
 }
 

@@ -69,6 +69,16 @@ func TestRenderers(t *testing.T) {
 		{Type: runner.SandboxReady, Instance: "c__d-3", Elapsed: 61, Warnings: []string{"nothing is in /tmp/c__d-3-4711"}},
 		{Type: runner.SandboxReady, Instance: "c__d-4", Elapsed: 61, Warnings: []string{"nothing is in /tmp/c__d-4-815"}},
 		{Type: runner.AttemptFinished, Instance: "c__d-3", Outcome: missing},
+		{Type: runner.EvaluationStarted, Total: 500, Workers: 2},
+		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 1, Text: "verdict"},
+		{Type: runner.Verdict, Instance: "a__b-1", Attempt: 1, Verdict: "infrastructure", Text: "the sandbox was lost", Elapsed: 3, Again: true},
+		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 2, Text: "verdict"},
+		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 3, Text: "rerun"},
+		{Type: runner.EvaluationAttempt, Instance: "a__b-1", Attempt: 4, Text: "without_suspect"},
+		{Type: runner.Verdict, Instance: "a__b-1", Verdict: "resolved", Elapsed: 75},
+		{Type: runner.Verdict, Instance: "c__d-22", Verdict: "unresolved", Text: "1 of 3 tests failed", Elapsed: 8},
+		{Type: runner.Verdict, Instance: "c__d-3", Verdict: "infrastructure", Text: "the image cannot be \x1b[31mpulled"},
+		{Type: runner.EvaluationFinished, Total: 2},
 		{Type: runner.Warning, Text: "something \x1b[31mred\u202e and\nmore"},
 	}
 	for n := range 100 { // of which Plain leaves out most, so soon after each other
@@ -76,7 +86,16 @@ func TestRenderers(t *testing.T) {
 	}
 	ids := []string{"a__b-1", "c__d-22"}
 	for name, show := range map[string]func(io.Writer) func(runner.Event){
-		"plain.txt":    func(w io.Writer) func(runner.Event) { return report.NewPlain(w, ids).Event },
+		"plain.txt": func(w io.Writer) func(runner.Event) { return report.NewPlain(w, ids).Event },
+		"patches.txt": func(w io.Writer) func(runner.Event) {
+			p := report.NewPlain(w, ids)
+			p.Patches = 3
+			return func(e runner.Event) {
+				if e.Type == runner.Verdict || e.Type == runner.EvaluationAttempt {
+					p.Event(e)
+				}
+			}
+		},
 		"problems.txt": func(w io.Writer) func(runner.Event) { return report.NewProblems(report.NewPlain(w, ids)).Event },
 	} {
 		t.Run(name, func(t *testing.T) {

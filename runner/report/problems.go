@@ -2,11 +2,12 @@ package report
 
 import (
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/trajectories"
 )
 
 // Problems writes what a user should not miss, in the words of Plain: the
-// instances that end without a result, and warnings.
+// instances that end without a result, or cannot be judged, and warnings.
 type Problems struct{ plain *Plain }
 
 // NewProblems writes by a Plain that nobody else uses.
@@ -23,6 +24,10 @@ func (p *Problems) Event(e runner.Event) {
 		p.plain.warn(e, e.Text)
 	case runner.AttemptFinished:
 		p.finished(e)
+	case runner.Verdict:
+		if e.Verdict == string(evaluate.Infrastructure) && !e.Again {
+			p.plain.verdict(e)
+		}
 	}
 }
 

@@ -2,16 +2,24 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/docker/go-units"
 )
 
 // Count is a number with its noun, as "1 worker" or "2 workers".
 func Count(n int, noun string) string {
+	return fmt.Sprintf("%d %s", n, plural(n, noun))
+}
+
+func plural(n int, noun string) string {
 	if n == 1 {
-		return "1 " + noun
+		return noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	if strings.HasSuffix(noun, "ch") {
+		return noun + "es"
+	}
+	return noun + "s"
 }
 
 // Size is room on a disk, counted as disks are sold: "1.5 GB".

@@ -31,8 +31,8 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 		Example: `  mini bench --subset demo
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
 		Annotations: map[string]string{groupsKey: "rows: subset split instance filter+slice shuffle+seed; " +
-			"model: model model-class cost-limit no-autosubmit; sandbox: environment-class workers network keep+image-budget; " +
-			"run: output redo-existing config dry-run; output: progress+json"},
+			"model: model model-class+replies cost-limit no-autosubmit; sandbox: environment-class workers network keep+image-budget; " +
+			"run: output eval+eval-workers config redo-existing+dry-run; output: progress+json"},
 		Aliases: []string{"swebench"},
 		Args:    benchArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), kill, s, o) },
@@ -48,11 +48,14 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	o.configFlags.flags(f)
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the run (in mini-runs/)")
 	f.IntP("workers", "w", 1, "`N` instances at once (default 1)")
+	f.String("replies", "", "`FILE` of a scripted model; \"wrong\" of the demo")
 	f.String("network", "", "`NAME`: none (default), bridge ...")
 	f.String("keep", "", "`W` stay: none, failed, all; S as 80GB")
 	f.String("image-budget", "", "`S` of room for pulled images, as 80GB")
 	o.selectionFlags(f)
-	f.BoolVar(&o.redo, "redo-existing", false, "also what has a result; all is kept")
+	f.Bool("eval", false, "judge submissions, N patches at once")
+	f.Int("eval-workers", 0, "`N` patches at once (default half the cores)")
+	f.BoolVar(&o.redo, "redo-existing", false, "all again, keeping all; or only plan")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would run, and run nothing")
 	f.StringVar(&o.progress, "progress", "", "`KIND`: live, plain, json, none; results")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON on stdout")
@@ -108,6 +111,9 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.set.Changed("replies") && cfg.Model.Class != "scripted" {
+		return nil, usagef("--replies is for the scripted model, and this is %s; add --model-class scripted", cfg.Model.Class)
+	}
 	kind, err := chooseProgress(o.progress, displayOf(s))
 	if err != nil && !o.dryRun {
 		return nil, err
@@ -130,6 +136,7 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	if j.earlier, err = earlier(j.dir); err != nil {
 		return nil, err
 	}
+	j.sayUngradable(s.Err)
 	j.models, err = newModels(cfg, o.isDemo(), w.rows)
 	if err == nil {
 		err = j.suits()

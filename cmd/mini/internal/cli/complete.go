@@ -93,22 +93,29 @@ func setCompletions(root *cobra.Command) {
 		"network":           words("none", "bridge"),
 		"keep":              words("none", "failed", "all"),
 		"run":               completeRun,
+		"predictions":       completePatches,
+		"eval-network":      words("bridge", "none"),
+		"run-id":            words(defaultRunID),
 	}
-	for _, name := range []string{"filter", "seed", "workers", "cost-limit", "model", "task", "image-budget", "attempt"} {
+	for _, name := range []string{"filter", "seed", "workers", "cost-limit", "model", "task", "image-budget", "attempt", "timeout", "rerun-failed", "eval-workers"} {
 		flags[name] = words()
 	}
 	args := map[string]completer{
-		"mini config show":    completeShow,
-		"mini datasets show":  completeShowRow,
-		"mini datasets fetch": words(aliasNames()...),
-		"mini report":         completeRun,
-		"mini shell":          completeShowRow,
-		"mini bench":          words(),
-		"mini clean":          words(),
-		"mini images plan":    words(),
-		"mini images pull":    words(),
-		"mini images prune":   words(),
-		"mini doctor":         words(),
+		"mini config show":       completeShow,
+		"mini datasets show":     completeShowRow,
+		"mini datasets fetch":    words(aliasNames()...),
+		"mini report":            completeRun,
+		"mini regrade":           completeRun,
+		"mini report submission": completeRun,
+		"mini grade":             completeFolders,
+		"mini shell":             completeShowRow,
+		"mini bench":             words(),
+		"mini eval":              words(),
+		"mini clean":             words(),
+		"mini images plan":       words(),
+		"mini images pull":       words(),
+		"mini images prune":      words(),
+		"mini doctor":            words(),
 	}
 	walk(root, func(cmd *cobra.Command) {
 		if f, ok := args[cmd.CommandPath()]; ok {

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/runner/evaluate"
 )
 
 // words offers a fixed list, and no files.
@@ -150,6 +151,11 @@ func completeShow(_ *cobra.Command, args []string, typed string) ([]string, cobr
 	return beginning(offers, typed), cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeFolders offers folders.
+func completeFolders(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return offer(files(typed))
+}
+
 // completeRun offers folders that hold a run.
 func completeRun(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var runs []string
@@ -163,6 +169,13 @@ func completeRun(_ *cobra.Command, _ []string, typed string) ([]string, cobra.Sh
 		}
 	}
 	return offer(runs)
+}
+
+// completePatches offers the words, files of predictions, and runs that have
+// submitted something.
+func completePatches(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	found := beginning([]string{evaluate.GoldModel, evaluate.NoopModel}, typed)
+	return offer(append(found, files(typed, ".json", ".jsonl")...))
 }
 
 func globbed(pattern string) []string {

@@ -63,8 +63,13 @@ func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
 	}
 	container, err := containerConfig(cfg, "")
 	var sandbox func(context.Context) error
+	if onHost(cfg.Environment.Class) {
+		err = kept(cfg, cfg.Environment.Class)
+	}
 	if cfg.Environment.Class == "bubblewrap" {
-		_, err = bubblewrapConfig(cfg, cfg.Environment)
+		if err == nil {
+			_, err = bubblewrapConfig(cfg.Environment)
+		}
 		sandbox = func(ctx context.Context) error { return tryHost(ctx, cfg) }
 	}
 	if err != nil {

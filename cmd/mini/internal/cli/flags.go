@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 // runs an agent or shows with what it would run.
 type configFlags struct {
 	set    *pflag.FlagSet
+	keys   map[string]string // of flags that stand for another setting here
 	config []string
 }
 
@@ -37,10 +39,17 @@ var settingFlags = []struct{ flag, key string }{
 	{"environment-class", "environment.environment_class"},
 	{"cost-limit", "agent.cost_limit"},
 	{"no-autosubmit", "agent.autosubmit"},
+	{"replies", "model.replies"},
 	{"workers", "run.workers"},
 	{"network", "environment.network"},
 	{"keep", "run.keep"},
 	{"image-budget", "run.image_budget"},
+	{"eval", "run.eval"},
+	{"eval-workers", "eval.workers"},
+	{"eval-network", "eval.network"},
+	{"timeout", ""}, // as the command says
+	{"rerun-failed", "eval.rerun_failed"},
+	{"cache", "eval.cache"},
 }
 
 // resolve is the configuration a command runs with. It refuses what
@@ -92,10 +101,11 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 	}
 	for _, s := range settingFlags {
 		f := c.set.Lookup(s.flag)
-		if f == nil || !f.Changed {
+		key := cmp.Or(c.keys[s.flag], s.key)
+		if f == nil || !f.Changed || key == "" {
 			continue
 		}
-		if err := add(configs.Setting("--"+s.flag, s.key, flagValue(f))); err != nil {
+		if err := add(configs.Setting("--"+s.flag, key, flagValue(f))); err != nil {
 			return nil, err
 		}
 	}

@@ -22,7 +22,7 @@ const groupsKey = "mini-flag-groups"
 
 // commandGroups are the commands as mini --help lists them.
 var commandGroups = []group{
-	{"run", []string{"bench", "replay", "eval", "grade"}},
+	{"run", []string{"bench", "replay", "eval", "grade", "regrade"}},
 	{"look", []string{"report", "shell", "datasets"}},
 	{"set up", []string{"config", "doctor", "images", "clean", "completion"}},
 }

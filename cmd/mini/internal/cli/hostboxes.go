@@ -37,9 +37,7 @@ func (s *sandboxes) host(ctx context.Context, cfg *configs.Resolved, isDemo bool
 	if err := s.hostOpen(ctx, cfg); err != nil {
 		return err
 	}
-	for _, dir := range scratch.Sweep() {
-		_, _ = fmt.Fprintln(w, "mini: removed what a killed mini had left:", report.Printable(dir)) // only for people
-	}
+	sweepFolders(w)
 	s.start = func(ctx context.Context, in datasets.Instance) (env.Environment, error) {
 		dir, err := scratch.New(in.ID)
 		if err != nil {
@@ -104,7 +102,7 @@ func (s *sandboxes) hostOpen(ctx context.Context, cfg *configs.Resolved) (err er
 		}()
 	}
 	if s.class == "bubblewrap" {
-		return s.bubblewrap(ctx, cfg, e, program)
+		return s.bubblewrap(ctx, e, program)
 	}
 	s.open = localBoxes(e, program)
 	return nil
@@ -153,8 +151,8 @@ func localBoxes(e configs.Environment, program *child.Program) func(context.Cont
 	}
 }
 
-func (s *sandboxes) bubblewrap(ctx context.Context, cfg *configs.Resolved, e configs.Environment, program *child.Program) error {
-	base, err := bubblewrapConfig(cfg, e)
+func (s *sandboxes) bubblewrap(ctx context.Context, e configs.Environment, program *child.Program) error {
+	base, err := bubblewrapConfig(e)
 	if err != nil {
 		return err
 	}
@@ -179,10 +177,7 @@ func (s *sandboxes) bubblewrap(ctx context.Context, cfg *configs.Resolved, e con
 }
 
 // bubblewrapConfig is what all sandboxes of a run have in common.
-func bubblewrapConfig(cfg *configs.Resolved, e configs.Environment) (bubblewrap.Config, error) {
-	if err := kept(cfg, "bubblewrap"); err != nil {
-		return bubblewrap.Config{}, err
-	}
+func bubblewrapConfig(e configs.Environment) (bubblewrap.Config, error) {
 	shm, err := configs.Size(e.ShmSize)
 	if err != nil {
 		return bubblewrap.Config{}, err
@@ -212,4 +207,11 @@ func bubblewrapConfig(cfg *configs.Resolved, e configs.Environment) (bubblewrap.
 		return c, usagef("environment: %w", err)
 	}
 	return c, nil
+}
+
+// sweepFolders removes the temporary folders of minis that were killed.
+func sweepFolders(w io.Writer) {
+	for _, dir := range scratch.Sweep() {
+		_, _ = fmt.Fprintln(w, "mini: removed what a killed mini had left:", report.Printable(dir)) // only for people
+	}
 }

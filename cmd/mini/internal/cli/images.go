@@ -131,14 +131,6 @@ func (s *sandboxes) Expect(ctx context.Context, todo []datasets.Instance) (stop 
 	return s.images.Expect(ctx, s.needs(todo))
 }
 
-func (s *sandboxes) needs(rows []datasets.Instance) []images.Need {
-	needs := make([]images.Need, len(rows))
-	for i, in := range rows {
-		needs[i] = s.image(in)
-	}
-	return needs
-}
-
 // fit finds a budget that is too small for an image, before anything is made.
 func (s *sandboxes) fit(ctx context.Context, todo []datasets.Instance) error {
 	if s.images == nil || len(todo) == 0 {

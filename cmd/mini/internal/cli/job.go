@@ -16,6 +16,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/doctor"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
 )
@@ -34,12 +35,14 @@ type job struct {
 	display string
 	// obstacle is why a dry run's batch would not start.
 	obstacle error
+	// verdicts are how the evaluation ended; nil where there was none.
+	verdicts *evaluate.Summary
 }
 
 // run works the batch and says how it ended.
 func (j *job) run(ctx, kill context.Context, s Streams) error {
 	p := newProgress(j.display, s, heading{
-		dataset: j.work.dataset.Name, model: modelName(j.cfg), folder: j.dir, ids: ids(j.work.rows),
+		dataset: j.work.dataset.Name, model: modelName(j.cfg), folder: j.dir, ids: ids(j.work.rows), judged: j.cfg.Run.Eval,
 	})
 	defer p.Close()
 	// The engine is asked before the folder is made: where none answers, no
@@ -57,15 +60,35 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		return errors.Join(before(err), boxes.Close())
 	}
 	defer folder.Close() //nolint:errcheck // the lock ends with the process
-	log = runner.NewLog(folder, p.Event)
+	var g *judge
+	log = runner.NewLog(folder, func(e runner.Event) { //nolint:contextcheck // what an event starts has the judge's context
+		p.Event(e)
+		g.event(e)
+	})
+	if g, err = j.newJudge(ctx, s.Err, boxes, folder, log); err != nil {
+		return errors.Join(err, boxes.Close())
+	}
 	b := runner.Batch{
 		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
 		Workers: j.cfg.Run.Workers, MaxTries: j.cfg.Run.MaxTries, Redo: j.redo, Keep: keeps(j.cfg.Run.Keep),
 	}
+	if g != nil {
+		b.Sandboxes, b.Submitted = g, g.submission
+	}
 	sum, err := j.begin(ctx, p.Writer(), &b, boxes.class)
+	if g != nil {
+		verdicts, failed := g.wait(p.Writer(), err)
+		j.verdicts, err = &verdicts, errors.Join(err, failed, folder.EnterVerdicts())
+	}
 	p.Close() // the summary goes on the screen as it was
 	err = errors.Join(err, boxes.Close(), j.conclude(ctx, s, sum, folder, boxes.class, err))
-	return outOfRoom(err, sum.Instances > 0 && sum.Complete())
+	return outOfRoom(err, sum.Instances > 0 && j.complete(sum))
+}
+
+// complete says that every instance has a result and, where that was asked for,
+// every submission a verdict.
+func (j *job) complete(sum runner.Summary) bool {
+	return sum.Complete() && (j.verdicts == nil || j.verdicts.Complete())
 }
 
 // explain is --dry-run.
@@ -173,19 +196,28 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 	}
 	err := folder.End(sum)
 	if j.json {
-		err = errors.Join(err, json.NewEncoder(s.Out).Encode(map[string]any{"run": folder.Dir(), "summary": sum}))
+		err = errors.Join(err, json.NewEncoder(s.Out).Encode(j.result(sum, folder.Dir())))
 	} else {
 		err = errors.Join(err, glance(s.Out, sum, folder.Dir(), ids(j.work.rows)), sayHowMany(s.Out, sum.Kept, class, folder.Dir()))
 	}
 	switch {
 	case err != nil || failed != nil:
 		return err
-	case sum.Complete():
+	case j.complete(sum):
 		return nil // also when it was interrupted on its last steps
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w; start again with -o %s to go on", agent.ErrInterrupted, folder.Dir())
 	}
 	return errIncomplete
+}
+
+// result is what --json prints.
+func (j *job) result(sum runner.Summary, dir string) map[string]any {
+	res := map[string]any{"run": dir, "summary": sum}
+	if j.verdicts != nil {
+		res["evaluation"] = j.verdicts
+	}
+	return res
 }
 
 // unfit is what has no place in the name of a folder.

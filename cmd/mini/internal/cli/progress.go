@@ -67,6 +67,8 @@ func chooseProgress(kind string, d display) (string, error) {
 type heading struct {
 	dataset, model, folder string
 	ids                    []string // of the instances, for columns that line up
+	judged                 bool     // verdicts may come when the agent is done
+	patches                int      // that are to be judged, 0 where that is not known
 }
 
 // progress shows a run as it goes on.
@@ -112,6 +114,7 @@ func stderrOf(s Streams) *messages {
 // plain writes lines that fit stderr, where that is a terminal.
 func (p *progress) plain(w io.Writer) *report.Plain {
 	lines := report.NewPlain(w, p.head.ids)
+	lines.Patches = p.head.patches
 	lines.Width = func() int { return terminalWidth(p.stderr.file()) }
 	return lines
 }
@@ -141,6 +144,9 @@ func (p *progress) Event(e runner.Event) {
 		p.take()
 	}
 	p.problems.Event(e)
+	if e.Type == runner.RunFinished && p.head.judged {
+		p.release() // the rest is lines
+	}
 	if p.live != nil {
 		p.live.Event(e)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -23,8 +24,9 @@ func newReport(s Streams) *cobra.Command {
 		Short: "Show the results of a run, or how one of its instances ended",
 		Long: `Shows the results of a run from the files in its folder: outcomes with the
 reasons grouped, cost, tokens, steps and time, the most expensive and the
-slowest instances, and those without a result. With -i it shows one instance:
-its error, its attempts, and the last steps of the one that counts.
+slowest instances, those without a result, and the verdicts there are. With -i
+it shows one instance: its error, its attempts, and the last steps of the one
+that counts.
 
 The run may be finished, killed, or at work: nothing is written, and nobody is
 kept from writing.`,
@@ -40,6 +42,7 @@ kept from writing.`,
 	f.StringVarP(&instance, "instance", "i", "", "show only this `ID`, and its last steps")
 	f.BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	_ = cmd.RegisterFlagCompletionFunc("instance", completeInstance) // fails for flags that do not exist
+	cmd.AddCommand(newSubmission(s))
 	return cmd
 }
 
@@ -78,9 +81,13 @@ func showRun(s Streams, dir, instance string, asJSON bool) error {
 	if err != nil {
 		return noRun(dir, err)
 	}
+	g, err := glanceOf(run, nil)
+	if err != nil {
+		return before(err)
+	}
 	var shown interface {
 		Write(w io.Writer, width int) error
-	} = report.NewGlance(run, nil, time.Now())
+	} = g
 	if instance != "" {
 		if shown, err = report.NewDetail(run, instance, time.Now()); err != nil {
 			return before(err)
@@ -95,6 +102,19 @@ func showRun(s Streams, dir, instance string, asJSON bool) error {
 	return shown.Write(s.Out, widthOf(s.Out))
 }
 
+// glanceOf is a run at a glance, with its verdicts.
+func glanceOf(run *runner.Run, ids []string) (report.Glance, error) {
+	now := time.Now()
+	found, err := verdicts.Read(run.Dir)
+	if err != nil {
+		return report.Glance{}, err
+	}
+	g := report.NewGlance(run, ids, now)
+	g.Unread = append(g.Unread, found.Unread...)
+	g.Verdicts = report.Scores(found, run, ids, now)
+	return g, nil
+}
+
 // glance ends a batch: what came of these instances, from the run's files.
 // Where those cannot be read, what the batch knows itself has to do.
 func glance(w io.Writer, sum runner.Summary, dir string, ids []string) error {
@@ -102,7 +122,10 @@ func glance(w io.Writer, sum runner.Summary, dir string, ids []string) error {
 	if err != nil {
 		return errors.Join(report.Summary(w, sum, dir), err)
 	}
-	g := report.NewGlance(run, ids, time.Now())
+	g, err := glanceOf(run, ids)
+	if err != nil {
+		return errors.Join(report.Summary(w, sum, dir), err)
+	}
 	g.NextIsSaid = sum.Unstarted > 0 || sum.Classes[trajectories.Interrupted] > 0 // an interrupt ends with how to go on
 	return g.Write(w, widthOf(w))
 }

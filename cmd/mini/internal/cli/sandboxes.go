@@ -32,9 +32,11 @@ type sandboxes struct {
 	open func(ctx context.Context, f workFolder) (env.Environment, error)
 	// suits says why a folder of the user's cannot be one; nil where any can.
 	suits func(dir string) error
-	// images is what looks after images; nil where there are none.
+	// engine is the container engine, images what looks after its images; nil
+	// where there are none.
+	engine *docker.Engine
 	images *images.Store
-	image  func(in datasets.Instance) images.Need
+	needs  func(rows []datasets.Instance) []images.Need
 
 	mu   sync.Mutex
 	live map[env.Environment]bool
@@ -46,11 +48,15 @@ func (s *sandboxes) Start(ctx context.Context, in datasets.Instance) (env.Enviro
 	if err != nil {
 		return nil, err
 	}
+	t := &tracked{Environment: box, ended: s.forget}
+	s.remember(t)
+	return t, nil
+}
+
+func (s *sandboxes) remember(e env.Environment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := &tracked{Environment: box, ended: s.forget}
-	s.live[t] = true
-	return t, nil
+	s.live[e] = true
 }
 
 func (s *sandboxes) forget(e env.Environment) {
@@ -109,13 +115,18 @@ func newSandboxes(
 	if err != nil {
 		return nil, before(err)
 	}
+	s.endWith(kill)
+	return s, nil
+}
+
+// endWith closes all sandboxes when kill ends.
+func (s *sandboxes) endWith(kill context.Context) {
 	stop := context.AfterFunc(kill, s.killAll)
 	closeShared := s.close
 	s.close = func() error {
 		stop()
 		return closeShared()
 	}
-	return s, nil
 }
 
 // byDefault says that the user did not ask for this class of environment.
@@ -124,7 +135,9 @@ func byDefault(cfg *configs.Resolved) bool {
 	return !ok || o.Shipped()
 }
 
-func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, emit func(runner.Event)) (err error) {
+// connect opens the container engine, with what looks after its images, and
+// clears away what dead minis have left.
+func (s *sandboxes) connect(ctx context.Context, cfg *configs.Resolved, w io.Writer, emit func(runner.Event)) (err error) {
 	e := cfg.Environment
 	keeping, done, err := imageConfig(cfg, false, imageEvents(emit))
 	if err != nil {
@@ -156,19 +169,28 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 	if err := sweep(ctx, engine, w); err != nil {
 		return errors.Join(err, engine.Close())
 	}
-	base, err := containerConfig(cfg, run)
-	if err == nil {
-		err = checkContainer(ctx, cfg, engine, base, w)
-	}
-	if err != nil {
-		return errors.Join(err, engine.Close())
-	}
+	sweepFolders(w)
 	s.close = func() error {
 		defer done()
 		return engine.Close()
 	}
-	s.images = engine.Images()
-	s.image = func(in datasets.Instance) images.Need { return imageNeed(cfg, in) }
+	s.engine, s.images = engine, engine.Images()
+	return nil
+}
+
+// docker makes sandboxes in containers.
+func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run string, w io.Writer, emit func(runner.Event)) error {
+	if err := s.connect(ctx, cfg, w, emit); err != nil {
+		return err
+	}
+	base, err := containerConfig(cfg, run)
+	if err == nil {
+		err = checkContainer(ctx, cfg, s.engine, base, w)
+	}
+	if err != nil {
+		return errors.Join(err, s.close())
+	}
+	s.needs = func(rows []datasets.Instance) []images.Need { return imageNeeds(cfg, rows) }
 	s.start = func(ctx context.Context, in datasets.Instance) (env.Environment, error) {
 		c := base
 		c.Instance = in.ID
@@ -176,7 +198,7 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 			c.Image = in.ImageName()
 		}
 		emit(runner.Event{Type: runner.Doing, Phase: runner.Starting, Instance: in.ID, Text: c.Image})
-		box, err := engine.Start(ctx, c)
+		box, err := s.engine.Start(ctx, c)
 		if err != nil {
 			return nil, err // not a typed nil
 		}

@@ -37,11 +37,25 @@ func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (ru
 	}
 }
 
+// wrongReplies stands for the demo's replies that are wrong once, in place of a
+// file.
+const wrongReplies = "wrong"
+
 func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
 	path := cfg.Model.Replies
 	switch {
 	case path == "" && isDemo:
 		return scripted.Parse("demo/replies.yaml", demo.Replies())
+	case path == wrongReplies && isDemo:
+		right, err := scripted.Parse("demo/replies.yaml", demo.Replies())
+		if err != nil {
+			return nil, err
+		}
+		wrong, err := scripted.Parse("demo/replies-wrong.yaml", demo.WrongReplies())
+		if err != nil {
+			return nil, err
+		}
+		return wrong.Over(right), nil
 	case path == "":
 		return nil, usagef("the scripted model needs its replies: -c model.replies=FILE (YAML or JSON, or a trajectory)")
 	}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/report"
+)
+
+// run judges the patches and says how that ended.
+func (j *evalJob) run(ctx, kill context.Context, s Streams) error {
+	p := newProgress(j.display, s, heading{ids: j.ids(), patches: len(j.tasks)})
+	defer p.Close()
+	// The engine is asked before the folder is made: where none answers, nothing
+	// is left behind.
+	var log *runner.Log
+	boxes, err := newEvalBoxes(ctx, kill, j.cfg, j.dir, s.Err, func(e runner.Event) { log.Emit(e) })
+	if err != nil {
+		return err
+	}
+	folder, err := runner.Open(j.dir)
+	if err != nil {
+		return errors.Join(before(err), boxes.Close())
+	}
+	defer folder.Close() //nolint:errcheck // the lock ends with the process
+	log = runner.NewLog(folder, p.Event)
+	sum, err := j.judge(ctx, p.Writer(), boxes, folder, log)
+	p.Close()
+	err = errors.Join(err, boxes.Close())
+	if sum.Submitted > 0 {
+		err = errors.Join(err, folder.EnterVerdicts(), j.conclude(ctx, s, sum, err))
+	}
+	return outOfRoom(err, sum.Submitted > 0 && sum.Complete())
+}
+
+// judge runs what is not known yet.
+func (j *evalJob) judge(
+	ctx context.Context, said io.Writer, boxes evalBoxes, folder *runner.Folder, log *runner.Log,
+) (evaluate.Summary, error) {
+	c := j.config()
+	c.Folder, c.Log, c.Sandboxes = folder, log, boxes
+	todo, err := j.todo(ctx, c)
+	if err != nil {
+		return evaluate.Summary{}, before(err)
+	}
+	if err := boxes.images.CheckBudget(ctx, boxes.evalNeeds(todo)); err != nil && len(todo) > 0 {
+		return evaluate.Summary{}, before(err)
+	}
+	if err := j.announce(said, len(todo)); err != nil {
+		return evaluate.Summary{}, before(err)
+	}
+	defer boxes.Expect(ctx, todo)()
+	return evaluate.Run(ctx, c, j.tasks)
+}
+
+// todo are the rows that a container is needed for.
+func (j *evalJob) todo(ctx context.Context, c evaluate.Config) ([]datasets.Instance, error) {
+	known, err := c.Known(j.dir)
+	if err != nil {
+		return nil, err
+	}
+	var todo []datasets.Instance
+	for _, t := range j.tasks {
+		class, err := known(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if class == "" || class.Failed() && c.RerunFailed > 0 {
+			todo = append(todo, t.Instance)
+		}
+	}
+	return todo, nil
+}
+
+// announce says in two lines what is about to happen.
+func (j *evalJob) announce(w io.Writer, todo int) error {
+	text := fmt.Sprintf("mini eval: %s, %s of %s, %s", report.Printable(strings.Join(j.subsets, "+")), report.Count(len(j.tasks), "patch"),
+		report.Printable(j.patches.name), report.Count(evalWorkers(j.cfg.Eval.Workers), "worker"))
+	if n := len(j.tasks) - todo; n > 0 {
+		text += fmt.Sprintf("; %d without a container", n)
+	}
+	_, err := fmt.Fprintf(w, "%s\nfiles go to %s\n", text, report.Printable(j.dir))
+	return err
+}
+
+// evalWorkers is how many evaluations run at once.
+func evalWorkers(n int) int {
+	if n > 0 {
+		return n
+	}
+	return max(1, runtime.NumCPU()/2)
+}
+
+func (j *evalJob) ids() []string {
+	ids := make([]string, len(j.tasks))
+	for i, t := range j.tasks {
+		ids[i] = t.Instance.ID
+	}
+	return ids
+}
+
+// evalResult is what mini eval --json prints.
+type evalResult struct {
+	Run     string           `json:"run"` // the folder
+	RunID   string           `json:"run_id"`
+	Summary evaluate.Summary `json:"summary"`
+	Score   report.Score     `json:"score"`
+}
+
+// conclude shows the score and picks how the command ends.
+func (j *evalJob) conclude(ctx context.Context, s Streams, sum evaluate.Summary, failed error) error {
+	e := report.Evaluation{
+		RunID: j.runID, Records: sum.Records, Unfinished: sum.Unfinished, Quarantined: sum.Quarantined,
+		IDs: j.ids(), Official: sum.Official, Now: time.Now(),
+	}
+	if j.patches.run != "" {
+		if run, err := runner.ReadRun(j.patches.run); err == nil {
+			e.Run = run
+		}
+	}
+	score := report.NewScore(e)
+	var err error
+	if j.json {
+		err = json.NewEncoder(s.Out).Encode(evalResult{j.dir, j.runID, sum, score})
+	} else {
+		err = errors.Join(score.Write(s.Out, widthOf(s.Out)), j.sayWithout(s.Out))
+	}
+	switch {
+	case err != nil || failed != nil:
+		return err
+	case sum.Complete():
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w; the same command with -o %s goes on", agent.ErrInterrupted, j.dir)
+	}
+	return errIncomplete
+}
+
+// sayWithout says that instances which were asked for have no patch.
+func (j *evalJob) sayWithout(w io.Writer) error {
+	n := len(j.selected) - len(j.tasks)
+	if n == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\n%d of the %s have no patch here; the official summary counts them\n", n, report.Count(len(j.selected), "instance"))
+	return err
+}

@@ -1,0 +1,350 @@
+package evaluate_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/datasets/demo"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/docker"
+	"github.com/minibench/mini/env/docker/dockertest"
+	"github.com/minibench/mini/env/envtest"
+	"github.com/minibench/mini/runner/evaluate"
+)
+
+// containers are those of the official harness.
+type containers struct {
+	engine *docker.Engine
+	change func(*docker.Config)
+	// started is told of each container.
+	started func(*docker.Container)
+}
+
+func (c containers) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
+	config := docker.Config{
+		Image: in.ImageName(), User: "root", Interpreter: []string{"/bin/bash", "-c"}, Network: "none", MemoryBytes: -1, PIDs: 4096,
+		CapDrop: []string{}, CapAdd: []string{"SYS_ADMIN"}, NewPrivileges: true, Force: true, Instance: in.ID,
+	}
+	if c.change != nil {
+		c.change(&config)
+	}
+	box, err := c.engine.Start(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if c.started != nil {
+		c.started(box)
+	}
+	return box, nil
+}
+
+// demoEngine is an engine that has the images of the demo.
+func demoEngine(t *testing.T) *docker.Engine {
+	t.Helper()
+	api := dockertest.Client(t)
+	for _, in := range rows(t) {
+		if _, err := api.ImageInspect(t.Context(), in.ImageName()); err != nil {
+			if os.Getenv("MINI_REQUIRE_DOCKER") == "1" {
+				t.Fatalf("image %s is missing, scripts/images.sh makes it: %v (MINI_REQUIRE_DOCKER=1)", in.ImageName(), err)
+			}
+			t.Skipf("image %s is missing, scripts/images.sh makes it: %v", in.ImageName(), err)
+		}
+	}
+	return dockertest.Engine(t)
+}
+
+// TestDemo: the baseline of the demo is sound.
+func TestDemo(t *testing.T) {
+	b := newBench(t, containers{engine: demoEngine(t)})
+	b.config.Workers = 2
+	var golds, noops []evaluate.Task
+	for _, in := range rows(t) {
+		golds, noops = append(golds, evaluate.Gold(in)), append(noops, evaluate.Noop(in))
+	}
+	s := b.run(t.Context(), golds...)
+	if s.Count(evaluate.Resolved) != 5 {
+		t.Errorf("gold: %v", s.ByClass)
+		b.logReasons(s)
+	}
+	b.checkOfficial(s, golds...)
+	s = b.run(t.Context(), noops...)
+	if s.Count(evaluate.Unresolved) != 5 || len(s.Quarantined) > 0 || s.Trusted != 5 {
+		t.Errorf("noop: %v, quarantined %v", s.ByClass, s.Quarantined)
+		b.logReasons(s)
+	}
+	for _, r := range s.Records {
+		if r.Gold != evaluate.Resolved || r.Basis.ImageID == "" || r.Basis.Key == "" || r.Basis.Machine.Kernel == "" || r.Basis.Machine.CPUs < 1 {
+			t.Errorf("%s: gold %q, basis %+v", r.Instance, r.Gold, r.Basis)
+		}
+	}
+	if s := b.run(t.Context(), golds...); s.Reused != 5 {
+		t.Errorf("gold again: %d of 5 reused", s.Reused)
+	}
+}
+
+func (b *bench) logReasons(s evaluate.Summary) {
+	b.t.Helper()
+	for _, r := range s.Records {
+		b.t.Logf("%s: %s: %s", r.Instance, r.Class, r.Reason)
+		if len(r.Runs) > 0 {
+			b.t.Logf("%s", b.file(filepath.Join(r.Runs[len(r.Runs)-1].Dir, "run_instance.log")))
+		}
+	}
+}
+
+// withTest is a row whose test command is another.
+func withTest(in datasets.Instance, command string) datasets.Instance {
+	lines := strings.Split(in.EvalScript, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "python3 -m pytest") {
+			lines[i] = command
+		}
+	}
+	in.EvalScript = strings.Join(lines, "\n")
+	return in
+}
+
+// fakePasses prints what passing tests would.
+func fakePasses(in datasets.Instance) string {
+	var b strings.Builder
+	for _, test := range append(append([]string{}, in.FailToPass...), in.PassToPass...) {
+		b.WriteString("PASSED " + test + "\n")
+	}
+	return "cat <<'END'\n" + b.String() + "END\n"
+}
+
+// TestPatches holds what real git, patch and bash make of patches.
+func TestPatches(t *testing.T) {
+	engine := demoEngine(t)
+	in := row(t)
+	for _, c := range []struct {
+		name   string
+		row    datasets.Instance
+		patch  string
+		class  evaluate.Class
+		files  string
+		with   string
+		change func(*docker.Config)
+		check  func(t *testing.T, b *bench, r evaluate.Record)
+	}{
+		{name: "gold", row: in, patch: in.Patch, class: evaluate.Resolved, files: judged, with: "git apply --verbose"},
+		{name: "null", row: in, class: evaluate.Empty, files: none},
+		{name: "does not apply", row: in, patch: strings.ReplaceAll(in.Patch, "units", "unites"), class: evaluate.ApplyFailed, files: patched},
+		{name: "no patch at all", row: in, patch: "I have fixed it.\n", class: evaluate.ApplyFailed, files: patched},
+		{name: "3way", row: in, patch: needs3way(t, in), class: evaluate.Resolved, files: judged, with: "git apply --verbose --3way"},
+		{name: "fuzz", row: in, patch: needsFuzz(t, in), class: evaluate.Resolved, files: judged, with: "patch --batch --forward --fuzz=5 -p1 -i"},
+		{
+			name: "CRLF", row: in, patch: strings.ReplaceAll(in.Patch, "\n", "\r\n"),
+			class: evaluate.Resolved, files: judged, with: "patch --batch --forward --fuzz=5 -p1 -i",
+		},
+		{
+			name: "hangs", row: withTest(in, "echo before; sleep 600"), patch: in.Patch, class: evaluate.TimedOut, files: ran, with: "git apply --verbose",
+			check: func(t *testing.T, b *bench, _ evaluate.Record) {
+				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "\nbefore\n") || !strings.HasSuffix(log, "\n\nTimeout error: 8 seconds exceeded.") {
+					t.Errorf("the log is\n%s", log)
+				}
+			},
+		},
+		{
+			// The tests fail, but what they print says otherwise.
+			name: "prints results", row: withTest(in, fakePasses(in)+"(exit 1)"), patch: in.Patch,
+			class: evaluate.Unresolved, files: judged, with: "git apply --verbose",
+		},
+		{
+			name: "prints results and markers", row: withTest(in, fakePasses(in)+`printf '>>>>> %s\\n' 'End Test Output' 'Test Exit Code: 0'; (exit 1)`), patch: in.Patch,
+			class: evaluate.Resolved, files: judged, with: "git apply --verbose", // as the official harness has it
+			check: func(t *testing.T, _ *bench, r evaluate.Record) {
+				var flags []string
+				for _, f := range r.Flags {
+					flags = append(flags, string(f.Flag))
+				}
+				if !strings.Contains(strings.Join(flags, " "), "marker_printed") {
+					t.Errorf("flags %v", flags)
+				}
+			},
+		},
+		{
+			name: "fills a file system of its own", row: withTest(in, "head -c 64M /dev/zero > /scratch/full; head -c 1M /dev/zero > /scratch/more; df /scratch; (exit 1)"),
+			patch: in.Patch, class: evaluate.Unresolved, files: judged, with: "git apply --verbose",
+			change: func(c *docker.Config) { c.Tmpfs = map[string]int64{"/scratch": 8 << 20} },
+			check: func(t *testing.T, b *bench, _ evaluate.Record) {
+				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "No space left on device") || !strings.Contains(log, "100%") {
+					t.Errorf("the log is\n%s", log)
+				}
+			},
+		},
+		{
+			name: "takes all memory", row: withTest(in, "exec python3 -c 'x = bytearray(600 << 20)'"), patch: in.Patch,
+			class: evaluate.Infrastructure, files: judged, with: "git apply --verbose",
+			change: func(c *docker.Config) { c.MemoryBytes = 256 << 20 },
+			check: func(t *testing.T, _ *bench, r evaluate.Record) {
+				if len(r.Runs) != 2 || !strings.Contains(r.Reason, "memory") {
+					t.Errorf("%d runs, %s", len(r.Runs), r.Reason)
+				}
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, containers{engine: engine, change: c.change})
+			b.config.Timeout = 8 * time.Second
+			b.config.MaxTries = 2
+			task := evaluate.Prediction(c.row, "m", []byte(c.patch))
+			if c.patch == "" {
+				task = evaluate.Prediction(c.row, "m", nil)
+			}
+			s := b.run(t.Context(), task)
+			if s.Count(c.class) != 1 {
+				t.Errorf("%v, want %s", s.ByClass, c.class)
+				b.logReasons(s)
+				return
+			}
+			if got := b.official("m", in.ID); got != c.files {
+				t.Errorf("files %q, want %q", got, c.files)
+			}
+			r := s.Records[0]
+			if len(r.Runs) > 0 && r.Runs[0].Applied != c.with {
+				t.Errorf("applied with %q, want %q", r.Runs[0].Applied, c.with)
+			}
+			b.checkOfficial(s, task)
+			if c.check != nil {
+				c.check(t, b, r)
+			}
+		})
+	}
+}
+
+// needs3way is the fix, and a change of a file as it was two commits ago: its
+// surroundings have changed since, and only git knows what they were.
+func needs3way(t *testing.T, in datasets.Instance) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := demo.Unpack(t.Context(), in.ID, dir); err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "checkout", "HEAD~2", "--", "CHANGELOG.md")
+	path := filepath.Join(dir, "CHANGELOG.md")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(data, []byte("First release"), []byte("The first release"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, code, ok := strings.Cut(in.Patch, "\ndiff --git a/ledger/")
+	if !ok {
+		t.Fatalf("the fix is another one:\n%s", in.Patch)
+	}
+	return git(t, dir, "diff", "-U8", "HEAD~2", "--", "CHANGELOG.md") + "diff --git a/ledger/" + code
+}
+
+// needsFuzz is the fix with context that git does not forgive.
+func needsFuzz(t *testing.T, in datasets.Instance) string {
+	t.Helper()
+	return strings.Replace(in.Patch, "\n     text = text.strip()\n", "\n     text = text.strip() \n", 1)
+}
+
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir}, args...)...).Output()
+	if err != nil {
+		t.Fatalf("git %v: %v", args, err)
+	}
+	return string(out)
+}
+
+// TestContainerKilled: a sandbox that dies in mid-script is no verdict, and is
+// tried again.
+func TestContainerKilled(t *testing.T) {
+	engine := demoEngine(t)
+	api := dockertest.Client(t)
+	in := withTest(row(t), "echo ready; sleep 600")
+	b := newBench(t, nil)
+	var killers sync.WaitGroup
+	deaths := 0
+	kill := func(c *docker.Container) {
+		deaths++
+		killers.Go(func() {
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			for range tick.C {
+				log, _ := os.ReadFile(filepath.Join(b.dir, tree, "test_output.txt"))
+				if strings.Contains(string(log), "\nready\n") {
+					break
+				}
+				if t.Context().Err() != nil {
+					return
+				}
+			}
+			if err := api.ContainerKill(context.WithoutCancel(t.Context()), c.Name(), "KILL"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	b.config.Sandboxes, b.config.MaxTries = containers{engine: engine, started: kill}, 2
+	task := evaluate.Prediction(in, "m", []byte(in.Patch))
+	s := b.run(t.Context(), task)
+	killers.Wait()
+	if s.Count(evaluate.Infrastructure) != 1 || deaths != 2 || s.Complete() {
+		t.Fatalf("%v after %d containers", s.ByClass, deaths)
+	}
+	if a := s.Records[0].Runs[1]; a.Status != env.ContainerDied || b.official("m", in.ID) != ran {
+		t.Errorf("status %s: %s; files %s", a.Status, a.Reason, b.official("m", in.ID))
+	}
+	b.checkOfficial(s, task)
+}
+
+// TestLongLog: neither the helper nor mini holds a log while it comes. To judge
+// it mini has to.
+func TestLongLog(t *testing.T) {
+	if !envtest.Long() {
+		t.Skip("a log of 200 MB takes many seconds; MINI_TEST_LONG=1 asks for it")
+	}
+	const size, room = 200 << 20, 48 << 20
+	box, err := containers{engine: demoEngine(t)}.Start(t.Context(), row(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close(context.WithoutCancel(t.Context()))
+	var most, seen uint64
+	start := time.Now()
+	res, err := box.Execute(t.Context(), env.Command{
+		Script: fmt.Sprintf("yes 'a line of a log that is long' | head -c %d", size), Timeout: 5 * time.Minute, OutputLimit: env.SinkLimit,
+		Sink: writer(func(p []byte) (int, error) {
+			if seen += uint64(len(p)); seen%(16<<20) < uint64(len(p)) {
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				most = max(most, m.HeapInuse)
+			}
+			return len(p), nil
+		}),
+	})
+	if err != nil || res.Bytes != size || seen != size || res.Truncated {
+		t.Fatalf("%d of %d bytes, %d seen, %v", res.Bytes, size, seen, err)
+	}
+	took := time.Since(start)
+	// The peak of the helper, in kB.
+	res, err = box.Execute(t.Context(), env.Command{Script: "awk '/VmHWM/ { print $2 }' /proc/1/status", Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	helper, err := strconv.Atoi(strings.TrimSpace(string(res.Output)))
+	if err != nil || most > room || helper > room>>10 {
+		t.Errorf("mini has %d bytes in use, the helper had %d kB, %v", most, helper, err)
+	}
+	t.Logf("%d MB in %s; mini's heap %d MB, the helper's peak %d MB", size>>20, took, most>>20, helper>>10)
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }

@@ -1,0 +1,305 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/grade/script"
+)
+
+// Defaults of Config.
+const (
+	DefaultTimeout  = 1800 * time.Second // the official one
+	DefaultMaxTries = 3
+	DefaultLogLimit = 256 << 20 // bytes
+)
+
+// Sandboxes makes a fresh sandbox for an evaluation: of the instance's image,
+// with root's rights, and with files in and out (env.Files). runner.Sandboxes
+// fits, but not those of the agent.
+type Sandboxes interface {
+	Start(ctx context.Context, in datasets.Instance) (env.Environment, error)
+}
+
+// Identifying is implemented by Sandboxes that know the image of an instance
+// without starting one. It saves the start where the cache has the verdict.
+type Identifying interface {
+	// Identify returns the id of the image that a start would take now, and its
+	// digest where it has one; both are empty where that is not known, as of an
+	// image that is still to be pulled.
+	Identify(ctx context.Context, in datasets.Instance) (id, digest string, err error)
+}
+
+// Config is what evaluations need. Folder, Log, Sandboxes and RunID are
+// required.
+type Config struct {
+	// Folder is held by the caller, so that nobody else evaluates in it:
+	// runner.Open fails with a *runner.LockedError where somebody does.
+	Folder *runner.Folder
+	// Log is told what happens: EvaluationStarted, EvaluationAttempt, Verdict and
+	// EvaluationFinished.
+	Log       *runner.Log
+	Sandboxes Sandboxes
+	// RunID names the evaluation in the official tree.
+	RunID string
+	// Workers is how many run at once; zero means half of the processors, at
+	// least one: tests that fight for processors run into timeouts.
+	Workers int
+	// Timeout bounds the script, all of it; zero means DefaultTimeout.
+	Timeout time.Duration
+	// MaxTries bounds how often an infrastructure failure is tried; zero means
+	// DefaultMaxTries.
+	MaxTries int
+	// RerunFailed is how often what failed is run again (see Class.Failed), those
+	// of an earlier evaluation in this folder too. A patch that ends otherwise
+	// once is unstable, and not run again.
+	RerunFailed int
+	// Cache is a folder of verdicts that several runs share; empty means that
+	// only those of Folder are reused.
+	Cache string
+	// Selected are the instances of the dataset, of which the official summary
+	// speaks; empty means those that were submitted.
+	Selected []string
+	// Editions are those of the dataset, for the records.
+	Editions []datasets.Edition
+	// Network and Profile say what the sandboxes are like. A verdict is reused
+	// only where they are the same.
+	Network, Profile string
+	// Engine names what runs the sandboxes, for the records.
+	Engine      string
+	MiniVersion string
+	// LogLimit is how many bytes of a log are kept, its beginning and its end;
+	// zero means DefaultLogLimit.
+	LogLimit int
+	// Asset gets a file that tests need and that no patch can bring, of rows that
+	// have such (script.Asset). Where it is nil these rows cannot be evaluated.
+	Asset func(ctx context.Context, in datasets.Instance, a script.Asset) ([]byte, error)
+}
+
+// withDefaults fills in what is not set.
+func (c Config) withDefaults() Config {
+	c.Workers = cmp.Or(c.Workers, max(1, runtime.NumCPU()/2))
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.MaxTries = cmp.Or(c.MaxTries, DefaultMaxTries)
+	c.LogLimit = min(cmp.Or(c.LogLimit, DefaultLogLimit), env.SinkLimit)
+	return c
+}
+
+// Evaluator works on what is submitted to it. Its methods are safe for
+// concurrent use.
+type Evaluator struct {
+	config  Config
+	run     grade.Run
+	store   *store
+	began   time.Time
+	stop    context.CancelCauseFunc
+	workers errgroup.Group
+	unhook  func() bool
+	patches turns
+	reading *semaphore.Weighted
+
+	mu       sync.Mutex
+	changed  *sync.Cond // the queue, or that there is no more
+	queue    []*job
+	closed   bool
+	jobs     map[string]*job // by the path of the record
+	order    []string        // those paths, as they were submitted
+	written  time.Time       // when the summaries were
+	finished Summary
+	failed   error
+}
+
+// job is a task on its way.
+type job struct {
+	Task
+	plan   plan
+	paths  paths
+	record *Record // nil before there is a verdict
+	reused bool
+}
+
+// ErrClosed is returned by Submit after Wait.
+var ErrClosed = errors.New("the evaluation takes no more patches")
+
+// Begin reads what earlier evaluations left in the folder, and starts the
+// workers. They end with Wait. Cancelling ctx stops them: what runs then is
+// given up, leaves no record, and runs again the next time. The error is about
+// the folder, or wraps grade.ErrName for a run id that is none.
+func Begin(ctx context.Context, c Config) (*Evaluator, error) {
+	c = c.withDefaults()
+	run, err := grade.NewRun(c.Folder.Dir(), c.RunID)
+	if err != nil {
+		return nil, err
+	}
+	s, warnings, err := openStore(c.Folder.Dir(), c.Cache)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeInfo(run, c.Editions); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	e := &Evaluator{config: c, run: run, store: s, began: time.Now(), stop: stop, jobs: map[string]*job{}, reading: semaphore.NewWeighted(memory)}
+	e.changed = sync.NewCond(&e.mu)
+	e.unhook = context.AfterFunc(ctx, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.changed.Broadcast()
+	})
+	c.Log.Emit(runner.Event{Type: runner.EvaluationStarted, Total: len(c.Selected), Workers: c.Workers})
+	for _, text := range warnings {
+		c.Log.Emit(runner.Event{Type: runner.Warning, Text: text})
+	}
+	for range c.Workers {
+		e.workers.Go(func() error { return e.work(ctx) })
+	}
+	return e, nil
+}
+
+// writeInfo writes run.json, which says of what the run is, unless it is there.
+func writeInfo(run grade.Run, editions []datasets.Edition) error {
+	if _, err := os.Stat(run.Info()); err == nil {
+		return nil
+	}
+	info := grade.RunInfo{CreatedAt: time.Now().UTC().Format("2006-01-02T15:04:05.000000+00:00")}
+	for _, edition := range editions {
+		if info.Dataset != "" {
+			info.Dataset += ", "
+		}
+		info.Dataset += edition.Name
+		info.Split = cmp.Or(info.Split, edition.Split)
+	}
+	return writeFile(run.Info(), info.JSON())
+}
+
+// Check says whether a task can be evaluated at all. The error is as in Submit.
+func (c Config) Check(t Task) error {
+	if _, err := newPlan(c.withDefaults(), t); err != nil {
+		return err
+	}
+	run, err := grade.NewRun(".", cmp.Or(c.RunID, "run"))
+	if err == nil {
+		err = named(run, t)
+	}
+	return err
+}
+
+// named says whether files can be called after a task.
+func named(run grade.Run, t Task) error {
+	_, err := run.Files(t.Model, t.Instance.ID)
+	if err == nil {
+		_, err = run.SummaryName(t.Model)
+	}
+	if err != nil {
+		return fmt.Errorf("evaluate %s: %w", t.Instance.ID, err)
+	}
+	return nil
+}
+
+// Submit adds a patch to the queue; it never waits for workers. The error wraps
+// grade.ErrNotGradable, or script.ErrNoScript, when the row cannot be
+// evaluated, or names what is wrong with the name of the model. Config.Check
+// finds the same beforehand.
+func (e *Evaluator) Submit(t Task) error {
+	p, err := newPlan(e.config, t)
+	if err != nil {
+		return err
+	}
+	if err := named(e.run, t); err != nil {
+		return err
+	}
+	where, err := e.store.paths(e.run, t.Model, t.Instance.ID)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	j := &job{Task: t, plan: p, paths: where}
+	if e.jobs[where.record] == nil {
+		e.order = append(e.order, where.record)
+	}
+	e.jobs[where.record] = j // a later patch takes the place of an earlier one
+	e.queue = append(e.queue, j)
+	e.changed.Signal()
+	return nil
+}
+
+// work takes jobs until there are no more. What cannot be written stops all
+// workers: working on would lose results.
+func (e *Evaluator) work(ctx context.Context) error {
+	for j := e.next(ctx); j != nil; j = e.next(ctx) {
+		if err := e.judge(ctx, j); err != nil && ctx.Err() == nil {
+			e.stop(err)
+			return fmt.Errorf("evaluate %s: %w", j.Instance.ID, err)
+		}
+	}
+	return nil
+}
+
+// next waits for a job; nil says that there are no more.
+func (e *Evaluator) next(ctx context.Context) *job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for len(e.queue) == 0 && !e.closed && ctx.Err() == nil {
+		e.changed.Wait()
+	}
+	if ctx.Err() != nil || len(e.queue) == 0 {
+		return nil
+	}
+	j := e.queue[0]
+	e.queue = slices.Delete(e.queue, 0, 1)
+	return j
+}
+
+// Wait takes no more patches, waits for those there are, and returns how all of
+// them ended. The error is about the folder of the run, and about nothing else.
+// A second call returns the same.
+func (e *Evaluator) Wait() (Summary, error) {
+	e.mu.Lock()
+	first := !e.closed
+	e.closed = true
+	e.changed.Broadcast()
+	e.mu.Unlock()
+	failed := e.workers.Wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !first {
+		return e.finished, e.failed
+	}
+	e.unhook()
+	e.stop(nil)
+	e.finished = e.summary()
+	e.failed = errors.Join(failed, e.writeSummaries(&e.finished))
+	e.config.Log.Emit(runner.Event{Type: runner.EvaluationFinished, Total: e.finished.Submitted - len(e.finished.Unfinished)})
+	return e.finished, e.failed
+}
+
+// Run evaluates all tasks and returns how they ended.
+func Run(ctx context.Context, c Config, tasks []Task) (Summary, error) {
+	e, err := Begin(ctx, c)
+	if err != nil {
+		return Summary{}, err
+	}
+	for _, t := range tasks {
+		err = errors.Join(err, e.Submit(t))
+	}
+	s, failed := e.Wait()
+	return s, errors.Join(err, failed)
+}

@@ -1,0 +1,319 @@
+package evaluate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade"
+)
+
+const fix = "diff --git a/ledger/money.py b/ledger/money.py\n--- a/ledger/money.py\n+++ b/ledger/money.py\n@@ -1 +1 @@\n-a\n+b\n"
+
+// The files of the official tree.
+var (
+	none    = ""
+	early   = "run_instance.log"
+	patched = "patch.diff run_instance.log"
+	ran     = "eval.sh patch.diff run_instance.log test_output.txt"
+	judged  = "eval.sh patch.diff report.json run_instance.log test_output.txt"
+)
+
+// is says that a command is this one, as one text.
+func is(c env.Command, text string) bool {
+	return strings.Join(append(append([]string{}, c.Interpreter...), c.Script), " ") == text
+}
+
+// script plays the script of the row.
+func script(play func(in datasets.Instance, n int, c env.Command) (env.Result, error)) *fakeBoxes {
+	f := &fakeBoxes{image: "sha256:aa"}
+	f.play = func(_ context.Context, b *fakeBox, n int, c env.Command) (env.Result, bool, error) {
+		if !is(c, "/bin/bash /eval.sh") {
+			return env.Result{}, false, nil
+		}
+		res, err := play(b.in, n, c)
+		return res, true, err
+	}
+	return f
+}
+
+func failing(status env.Status) error {
+	return &env.Error{Status: status, Op: "do", Hint: "mend it", Err: errors.New("it failed")}
+}
+
+// TestClasses holds every line of the table in the package's comment.
+func TestClasses(t *testing.T) {
+	lost := func(status env.Status) *fakeBoxes {
+		return script(func(_ datasets.Instance, _ int, c env.Command) (env.Result, error) {
+			res, _ := say(c, "half a log", env.Result{ExitCode: -1})
+			return res, failing(status)
+		})
+	}
+	noWay := &fakeBoxes{image: "sha256:aa", play: func(_ context.Context, _ *fakeBox, _ int, c env.Command) (env.Result, bool, error) {
+		if c.Interpreter[0] == "git" && c.Interpreter[1] == "apply" || c.Interpreter[0] == "patch" {
+			return env.Result{ExitCode: 1, Output: []byte("error: " + c.Interpreter[0] + "\nhunks failed\n")}, true, nil
+		}
+		return env.Result{}, false, nil
+	}}
+	for _, c := range []struct {
+		name   string
+		boxes  *fakeBoxes
+		patch  []byte
+		class  evaluate.Class
+		files  string
+		starts int
+		status env.Status
+		reason string
+	}{
+		{"null", &fakeBoxes{}, nil, evaluate.Empty, none, 0, "", "no patch"},
+		{"empty", &fakeBoxes{}, []byte{}, evaluate.Empty, none, 0, "", "no patch"},
+		{"resolved", &fakeBoxes{}, []byte(fix), evaluate.Resolved, judged, 1, "", ""},
+		{"unresolved", script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
+			return say(c, logOf(in, "FAILED", 1), env.Result{ExitCode: 1})
+		}), []byte(fix), evaluate.Unresolved, judged, 1, "", "tests failed"},
+		{"passes that the exit code denies", script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
+			return say(c, logOf(in, "PASSED", 1), env.Result{})
+		}), []byte(fix), evaluate.Unresolved, judged, 1, "", "cannot be held against"},
+		{"no log", script(func(_ datasets.Instance, _ int, c env.Command) (env.Result, error) {
+			return say(c, "", env.Result{})
+		}), []byte(fix), evaluate.Unresolved, judged, 1, "", "cannot be held against"},
+		{
+			"no image", &fakeBoxes{start: func(context.Context, int) error { return failing(env.ImageNotFound) }},
+			[]byte(fix), evaluate.Infrastructure, early, 1, env.ImageNotFound, "it failed",
+		},
+		{
+			"no engine", &fakeBoxes{start: func(context.Context, int) error { return failing(env.DaemonUnavailable) }},
+			[]byte(fix), evaluate.Infrastructure, early, 3, env.DaemonUnavailable, "it failed",
+		},
+		{"engine is back", &fakeBoxes{start: func(_ context.Context, n int) error {
+			if n < 3 {
+				return failing(env.DaemonUnavailable)
+			}
+			return nil
+		}}, []byte(fix), evaluate.Resolved, judged, 3, "", ""},
+		{"container killed", lost(env.ContainerDied), []byte(fix), evaluate.Infrastructure, ran, 3, env.ContainerDied, "it failed"},
+		{"forged frames", lost(env.ProtocolViolation), []byte(fix), evaluate.Infrastructure, ran, 3, env.ProtocolViolation, "it failed"},
+		{"engine's disk full", lost(env.HostDiskFull), []byte(fix), evaluate.Infrastructure, ran, 3, env.HostDiskFull, "it failed"},
+		{"log unwritable", script(func(datasets.Instance, int, env.Command) (env.Result, error) {
+			return env.Result{ExitCode: -1}, fmt.Errorf("%w: no space", env.ErrSink)
+		}), []byte(fix), evaluate.Infrastructure, ran, 3, evaluate.LogUnwritable, "no space"},
+		{"no git", &fakeBoxes{play: func(_ context.Context, _ *fakeBox, _ int, c env.Command) (env.Result, bool, error) {
+			return env.Result{ExitCode: -1, Failure: "There is no git."}, c.Interpreter[0] == "git", nil
+		}}, []byte(fix), evaluate.Infrastructure, patched, 1, env.StartFailed, "no git"},
+		{"git hangs", &fakeBoxes{play: func(_ context.Context, _ *fakeBox, _ int, c env.Command) (env.Result, bool, error) {
+			return env.Result{ExitCode: -1, TimedOut: true}, c.Interpreter[0] == "git", nil
+		}}, []byte(fix), evaluate.Infrastructure, patched, 3, "", "took longer"},
+		{"does not apply", noWay, []byte(fix), evaluate.ApplyFailed, patched, 1, "", "hunks failed"},
+		{"timed out", script(func(_ datasets.Instance, _ int, c env.Command) (env.Result, error) {
+			return say(c, "half a log", env.Result{ExitCode: -1, TimedOut: true})
+		}), []byte(fix), evaluate.TimedOut, ran, 1, "", "longer than 30m"},
+		{"out of memory, and unresolved", script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
+			return say(c, logOf(in, "FAILED", 137), env.Result{ExitCode: 1, OOMKilled: 2})
+		}), []byte(fix), evaluate.Infrastructure, judged, 3, "", "want of memory: 2"},
+		{"out of memory, and resolved", script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
+			return say(c, logOf(in, "PASSED", 0), env.Result{OOMKilled: 1})
+		}), []byte(fix), evaluate.Resolved, judged, 1, "", ""},
+		{
+			"a mistake in mini", script(func(datasets.Instance, int, env.Command) (env.Result, error) { panic("oh") }),
+			[]byte(fix), evaluate.Infrastructure, ran, 1, "", "defect",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, c.boxes)
+				s := b.run(t.Context(), evaluate.Prediction(row(t), "some/model", c.patch))
+				if len(s.Records) != 1 || s.Count(c.class) != 1 {
+					t.Fatalf("records %+v, by class %v; want %s", s.Records, s.ByClass, c.class)
+				}
+				r := s.Records[0]
+				if c.boxes.starts != c.starts || c.boxes.open != 0 || len(r.Runs) != c.starts {
+					t.Errorf("%d sandboxes started, %d left open, %d runs recorded; want %d", c.boxes.starts, c.boxes.open, len(r.Runs), c.starts)
+				}
+				if !strings.Contains(r.Reason, c.reason) || c.reason == "" && r.Reason != "" {
+					t.Errorf("the reason is %q, want %q in it", r.Reason, c.reason)
+				}
+				if len(r.Runs) > 0 && r.Runs[len(r.Runs)-1].Status != c.status {
+					t.Errorf("status %q, want %q", r.Runs[len(r.Runs)-1].Status, c.status)
+				}
+				if complete := c.class != evaluate.Infrastructure; s.Complete() != complete {
+					t.Errorf("complete: %v", s.Complete())
+				}
+				if diff := cmp.Diff(c.files, b.official("some__model", "minidemo__ledger-17")); diff != "" {
+					t.Errorf("files (-want +got):\n%s", diff)
+				}
+				b.checkOfficial(s, evaluate.Prediction(row(t), "some/model", c.patch))
+			})
+		})
+	}
+}
+
+// official lists the files of the official tree.
+func (b *bench) official(model, id string) string {
+	b.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(b.dir, "logs", "run_evaluation", "r1", model, id))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		b.t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// checkOfficial holds the official summary against the one that is made of the
+// files.
+func (b *bench) checkOfficial(s evaluate.Summary, tasks ...evaluate.Task) {
+	b.t.Helper()
+	run, err := grade.NewRun(b.dir, "r1")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var predictions []grade.Prediction
+	var ids []string
+	for _, p := range tasks {
+		predictions = append(predictions, grade.Prediction{InstanceID: p.Instance.ID, Model: p.Model, Empty: len(p.Patch) == 0})
+		ids = append(ids, p.Instance.ID)
+	}
+	want, err := run.Summarize(ids, predictions)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want.JSON()), b.file(s.Official)); diff != "" {
+		b.t.Errorf("the summary is not that of the files (-files +summary):\n%s", diff)
+	}
+}
+
+func (b *bench) file(path string) string {
+	b.t.Helper()
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(b.dir, path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(data)
+}
+
+const tree = "logs/run_evaluation/r1/m/minidemo__ledger-17/"
+
+// TestOrder is what the official harness does in a container, to the letter.
+func TestOrder(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		works string // the attempt that does
+		want  []string
+		said  string
+	}{
+		{"at once", "git apply --verbose /tmp/patch.diff", []string{"git apply --verbose /tmp/patch.diff"}, ">>>>> Applied Patch:\nit works"},
+		{"3way", "git apply --verbose --3way /tmp/patch.diff", []string{
+			"git apply --verbose /tmp/patch.diff", "RESET", "git apply --verbose --3way /tmp/patch.diff",
+		}, ">>>>> Applied Patch:\nit works"},
+		{"reject", "git apply --verbose --reject /tmp/patch.diff", []string{
+			"git apply --verbose /tmp/patch.diff", "RESET", "git apply --verbose --3way /tmp/patch.diff", "RESET",
+			"git apply --verbose --reject /tmp/patch.diff",
+		}, ">>>>> Applied Patch:\nit works"},
+		{"patch", "patch --batch --forward --fuzz=5 -p1 -i /tmp/patch.diff", []string{
+			"git apply --verbose /tmp/patch.diff", "RESET", "git apply --verbose --3way /tmp/patch.diff", "RESET",
+			"git apply --verbose --reject /tmp/patch.diff", "RESET", "patch --batch --forward --fuzz=5 -p1 -i /tmp/patch.diff",
+		}, ">>>>> Applied Patch:\nit works"},
+		{"there already", "git apply --check --reverse /tmp/patch.diff", []string{
+			"git apply --verbose /tmp/patch.diff", "RESET", "git apply --verbose --3way /tmp/patch.diff", "RESET",
+			"git apply --verbose --reject /tmp/patch.diff", "RESET", "patch --batch --forward --fuzz=5 -p1 -i /tmp/patch.diff",
+			"git apply --check --reverse /tmp/patch.diff",
+		}, ">>>>> Applied Patch:\nit works"},
+		{"never", "", []string{
+			"git apply --verbose /tmp/patch.diff", "RESET", "git apply --verbose --3way /tmp/patch.diff", "RESET",
+			"git apply --verbose --reject /tmp/patch.diff", "RESET", "patch --batch --forward --fuzz=5 -p1 -i /tmp/patch.diff",
+			"git apply --check --reverse /tmp/patch.diff",
+		}, ">>>>> Patch Apply Failed:\nno: patch --batch --forward --fuzz=5 -p1 -i"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			boxes := &fakeBoxes{image: "sha256:aa", play: func(_ context.Context, _ *fakeBox, _ int, cmd env.Command) (env.Result, bool, error) {
+				if cmd.Script != "/tmp/patch.diff" {
+					return env.Result{}, false, nil
+				}
+				if cmd.Dir != "/testbed" {
+					t.Errorf("%v runs in %q", cmd.Interpreter, cmd.Dir)
+				}
+				if is(cmd, c.works) {
+					return env.Result{Output: []byte("it works\n")}, true, nil
+				}
+				return env.Result{ExitCode: 128, Output: []byte("no: " + strings.Join(cmd.Interpreter, " "))}, true, nil
+			}}
+			b := newBench(t, boxes)
+			patch := fix + "no newline\r\nat the end \xf0"
+			s := b.run(t.Context(), evaluate.Prediction(row(t), "m", []byte(patch)))
+			const diff = "git -c core.fileMode=false diff"
+			want := append([]string{}, c.want...)
+			if c.works != "" {
+				want = append(want, diff, "/bin/bash /eval.sh", diff)
+			}
+			for i := range want {
+				want[i] = strings.Replace(want[i], "RESET", "/bin/bash -c git checkout -- . ; git clean -fd", 1)
+			}
+			if d := cmp.Diff(want, boxes.boxes[0].ran); d != "" {
+				t.Errorf("commands (-want +got):\n%s", d)
+			}
+			if boxes.boxes[0].files["/tmp/patch.diff"] != patch || b.file(tree+"patch.diff") != patch {
+				t.Error("the patch is not what it was")
+			}
+			if log := b.file(tree + "run_instance.log"); !strings.Contains(log, c.said) {
+				t.Errorf("the log lacks %q:\n%s", c.said, log)
+			}
+			if with := s.Records[0].Runs[0].Applied; with != "" && with+" /tmp/patch.diff" != c.works {
+				t.Errorf("applied with %q, want %q", with, c.works)
+			}
+		})
+	}
+}
+
+// TestTimeoutText is what the log has at its end.
+func TestTimeoutText(t *testing.T) {
+	boxes := script(func(_ datasets.Instance, _ int, c env.Command) (env.Result, error) {
+		if c.Timeout.Seconds() != 1800 {
+			t.Errorf("the timeout is %s", c.Timeout)
+		}
+		return say(c, "half a log \xe2\x82", env.Result{ExitCode: -1, TimedOut: true})
+	})
+	b := newBench(t, boxes)
+	s := b.run(t.Context(), evaluate.Prediction(row(t), "m", []byte(fix)))
+	want := "half a log \ufffd\n\nTimeout error: 1800 seconds exceeded."
+	if diff := cmp.Diff(want, b.file(tree+"test_output.txt")); diff != "" {
+		t.Error(diff)
+	}
+	if r := s.Records[0]; r.Failure != "tests_timed_out" || r.Tier != grade.Ambiguous {
+		t.Errorf("failure %q, %q", r.Failure, r.Tier)
+	}
+}
+
+func TestNoopAndGold(t *testing.T) {
+	boxes := &fakeBoxes{image: "sha256:aa"}
+	b := newBench(t, boxes)
+	in := row(t)
+	s := b.run(t.Context(), evaluate.Gold(in), evaluate.Noop(in))
+	if s.Count(evaluate.Resolved) != 2 {
+		t.Fatalf("%v", s.ByClass)
+	}
+	if boxes.boxes[0].files["/tmp/patch.diff"] != in.Patch {
+		t.Error("gold is not the row's own patch")
+	}
+	if _, put := boxes.boxes[1].files["/tmp/patch.diff"]; put || boxes.boxes[1].ran[0] != "git -c core.fileMode=false diff" {
+		t.Errorf("a noop has a patch: %v", boxes.boxes[1].ran)
+	}
+	// A row that passes without any patch proves nothing.
+	if len(s.Quarantined) != 1 || s.Quarantined[0] != (evaluate.Quarantined{Instance: in.ID, Gold: evaluate.Resolved, Noop: evaluate.Resolved}) || s.Trusted != 0 {
+		t.Errorf("quarantined %+v, trusted %d", s.Quarantined, s.Trusted)
+	}
+}

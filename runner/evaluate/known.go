@@ -1,0 +1,46 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/minibench/mini/runner/grade"
+)
+
+// Known tells what an evaluation would not have to run, for plans: the class
+// of the verdict that a task has in a folder or in the cache, and "" where it
+// has none. Nothing is written, and the folder need not be held, nor there. Of
+// Config it needs what Begin does, but for Folder and Log; without Sandboxes
+// images are taken to be those of the time of the verdict.
+//
+// The error is about the folder, or wraps grade.ErrName.
+func (c Config) Known(dir string) (func(ctx context.Context, t Task) (Class, error), error) {
+	c = c.withDefaults()
+	run, err := grade.NewRun(dir, c.RunID)
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := openStore(dir, c.Cache)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, t Task) (Class, error) {
+		p, err := newPlan(c, t)
+		if err != nil {
+			return "", err
+		}
+		where, err := s.paths(run, t.Model, t.Instance.ID)
+		if err != nil {
+			return "", fmt.Errorf("evaluate %s: %w", t.Instance.ID, err)
+		}
+		if t.empty() {
+			return Empty, nil
+		}
+		e := &Evaluator{config: c, run: run, store: s}
+		basis, own, holds := e.held(ctx, &job{Task: t, plan: p, paths: where})
+		if holds {
+			return own.Class, nil
+		}
+		return s.class(basis.Key), nil
+	}, nil
+}

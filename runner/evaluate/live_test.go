@@ -1,0 +1,182 @@
+package evaluate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
+)
+
+// TestSubmitWhileItRuns is how a batch uses it: patches come as they are made,
+// and get their verdicts while others are still being made.
+func TestSubmitWhileItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const takes = 10 * time.Minute
+		busy, most := 0, 0
+		boxes := &fakeBoxes{image: "sha256:aa"}
+		boxes.play = func(_ context.Context, b *fakeBox, _ int, c env.Command) (env.Result, bool, error) {
+			if !is(c, "/bin/bash /eval.sh") {
+				return env.Result{}, false, nil
+			}
+			boxes.mu.Lock()
+			busy++
+			most = max(most, busy)
+			boxes.mu.Unlock()
+			time.Sleep(takes)
+			boxes.mu.Lock()
+			busy--
+			boxes.mu.Unlock()
+			res, err := say(c, logOf(b.in, "PASSED", 0), env.Result{})
+			return res, true, err
+		}
+		folder, err := runner.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer folder.Close()
+		var verdicts []string
+		e, err := evaluate.Begin(t.Context(), evaluate.Config{
+			Folder: folder, Sandboxes: boxes, RunID: "r1", Workers: 2,
+			Log: runner.NewLog(folder, func(e runner.Event) {
+				if e.Type == runner.Verdict {
+					verdicts = append(verdicts, e.Instance+" "+e.Verdict)
+				}
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		for i, in := range rows(t) {
+			if err := e.Submit(evaluate.Prediction(in, "m", []byte(fix))); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				time.Sleep(takes + time.Second)
+				synctest.Wait()
+				if len(verdicts) != 1 {
+					t.Errorf("verdicts before the second patch: %v", verdicts)
+				}
+			}
+		}
+		s, err := e.Wait()
+		if err != nil || s.Count(evaluate.Resolved) != 5 || len(verdicts) != 5 {
+			t.Errorf("%v, %v, %v", s.ByClass, verdicts, err)
+		}
+		// One alone, and four by two.
+		if took := time.Since(start); took != 3*takes+time.Second || most != 2 {
+			t.Errorf("it took %s, with %d at once", took, most)
+		}
+		if err := e.Submit(evaluate.Gold(row(t))); !errors.Is(err, evaluate.ErrClosed) {
+			t.Errorf("submit after the end: %v", err)
+		}
+		again, err := e.Wait()
+		if err != nil || again.Submitted != 5 {
+			t.Errorf("wait again: %+v, %v", again, err)
+		}
+	})
+}
+
+// TestSamePatchAtOnce: of two workers with one patch, one waits for the other.
+func TestSamePatchAtOnce(t *testing.T) {
+	boxes := &fakeBoxes{image: "sha256:aa"}
+	b := newBench(t, identified{boxes})
+	b.config.Workers = 4
+	var tasks []evaluate.Task
+	for _, model := range []string{"a", "b", "c", "d", "e", "f"} {
+		tasks = append(tasks, evaluate.Prediction(row(t), model, []byte(fix)))
+	}
+	if s := b.run(t.Context(), tasks...); boxes.starts != 1 || s.Reused != 5 || s.Count(evaluate.Resolved) != 6 {
+		t.Errorf("%d starts, %d reused, %v", boxes.starts, s.Reused, s.ByClass)
+	}
+}
+
+// TestLaterPatchCounts: of two under one name.
+func TestLaterPatchCounts(t *testing.T) {
+	boxes := &fakeBoxes{image: "sha256:aa"}
+	b := newBench(t, identified{boxes})
+	s := b.run(t.Context(), predict(t, fix), predict(t, fix+"\n"))
+	if s.Submitted != 1 || len(s.Records) != 1 || b.file(tree+"patch.diff") != fix+"\n" {
+		t.Errorf("%d submitted, %v", s.Submitted, s.ByClass)
+	}
+}
+
+// TestEvents are what those who watch are told.
+func TestEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		boxes := &fakeBoxes{image: "sha256:aa", start: func(_ context.Context, n int) error {
+			if n == 1 {
+				return failing(env.PullFailed)
+			}
+			return nil
+		}}
+		b := newBench(t, identified{boxes})
+		b.config.Selected = []string{"minidemo__ledger-17", "other"}
+		b.run(t.Context(), predict(t, fix))
+		type told struct {
+			Type    runner.EventType
+			Attempt int
+			Verdict string
+			Again   bool
+			Total   int
+		}
+		var got []told
+		for _, e := range b.events {
+			got = append(got, told{e.Type, e.Attempt, e.Verdict, e.Again, e.Total})
+		}
+		want := []told{
+			{Type: runner.EvaluationStarted, Total: 2},
+			{Type: runner.EvaluationAttempt, Attempt: 1},
+			{Type: runner.Verdict, Attempt: 1, Verdict: "infrastructure", Again: true},
+			{Type: runner.EvaluationAttempt, Attempt: 2},
+			{Type: runner.Verdict, Verdict: "resolved"},
+			{Type: runner.EvaluationFinished, Total: 1},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestFiles beside the official tree.
+func TestFiles(t *testing.T) {
+	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+	s := b.run(t.Context(), evaluate.Prediction(row(t), "some/model", []byte(fix)))
+	if want := filepath.Join(b.dir, "some__model.r1.json"); s.Official != want {
+		t.Errorf("the official summary is %s, want %s", s.Official, want)
+	}
+	var r evaluate.Record
+	if err := json.Unmarshal([]byte(b.file("verdicts/r1/some__model/minidemo__ledger-17.json")), &r); err != nil {
+		t.Fatal(err)
+	}
+	basis := r.Basis
+	for name, got := range map[string]string{
+		"row": basis.RowSHA256, "patch": basis.PatchSHA256, "script": basis.ScriptSHA256, "key": basis.Key,
+		"image": basis.ImageID, "parser": basis.Parser, "release": basis.ParserRelease, "mini": basis.MiniVersion,
+		"arch": basis.Machine.Arch, "kernel": basis.Machine.Kernel, "profile": basis.Profile,
+	} {
+		if got == "" {
+			t.Errorf("the record lacks: %s", name)
+		}
+	}
+	if r.Format != evaluate.Format || r.Class != evaluate.Resolved || r.Model != "some/model" || r.Runs[0].Passed == 0 {
+		t.Errorf("the record is %+v", r)
+	}
+	var kept evaluate.Summary
+	if err := json.Unmarshal([]byte(b.file("verdicts/r1.json")), &kept); err != nil || kept.Submitted != 1 {
+		t.Errorf("the summary is %+v, %v", kept, err)
+	}
+	var info map[string]any
+	if err := json.Unmarshal([]byte(b.file("logs/run_evaluation/r1/run.json")), &info); err != nil || info["created_at"] == "" {
+		t.Errorf("run.json is %v, %v", info, err)
+	}
+}

@@ -1,0 +1,223 @@
+package evaluate
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/grade/suspect"
+)
+
+// Summary is how an evaluation ended.
+type Summary struct {
+	Submitted int `json:"submitted"` // patches
+	// ByClass has the ids of each class, sorted.
+	ByClass map[Class][]string `json:"by_class"`
+	// Unfinished had no verdict when the evaluation was stopped.
+	Unfinished []string `json:"unfinished,omitempty"`
+	// Reused counts the verdicts for which nothing was run.
+	Reused int `json:"reused"`
+	// Flags counts the instances that have a flag, by its name. Swayed are those
+	// whose verdict changes without the hunks that were flagged.
+	Flags  map[string]int `json:"flags,omitempty"`
+	Swayed []string       `json:"changed_without_suspect,omitempty"`
+	// Quarantined are the instances that this machine cannot judge: their gold
+	// patch fails here, or they pass without any.
+	Quarantined []Quarantined `json:"quarantined,omitempty"`
+	// Trusted and TrustedResolved are the second denominator: the patches whose
+	// instances are not quarantined, and those of them that are resolved.
+	Trusted         int           `json:"trusted"`
+	TrustedResolved int           `json:"trusted_resolved"`
+	Elapsed         time.Duration `json:"-"`
+	// Official is the path of the official summary.
+	Official string `json:"official_summary,omitempty"`
+	// Records are all of them, by instance and model.
+	Records []Record `json:"-"`
+}
+
+// Quarantined is an instance that is left out of the second denominator.
+type Quarantined struct {
+	Instance string `json:"instance_id"`
+	Gold     Class  `json:"gold,omitempty"`
+	Noop     Class  `json:"noop,omitempty"`
+}
+
+// Count is how many patches ended in a class.
+func (s Summary) Count(c Class) int { return len(s.ByClass[c]) }
+
+// Complete says whether every patch has a verdict. Where it is false, mini
+// ends with code 3.
+func (s Summary) Complete() bool {
+	return len(s.Unfinished) == 0 && s.Count(Infrastructure) == 0
+}
+
+// flushInterval bounds how often the summaries are written while it goes on:
+// each time all of them, so not after every verdict.
+const flushInterval = 5 * time.Second
+
+// Quarantine says whether this machine cannot judge the instance of a record,
+// as far as its baseline is known.
+func (r Record) Quarantine() bool {
+	return r.Gold != "" && r.Gold != Resolved || r.Noop == Resolved
+}
+
+// summary counts. The lock is held.
+func (e *Evaluator) summary() Summary {
+	s := Summary{
+		Submitted: len(e.order), ByClass: map[Class][]string{}, Flags: map[string]int{},
+		Elapsed: time.Since(e.began),
+	}
+	for _, path := range e.order {
+		j := e.jobs[path]
+		if j.record == nil {
+			s.Unfinished = append(s.Unfinished, j.Instance.ID)
+			continue
+		}
+		r := *j.record
+		// The baseline may have come later than the verdict.
+		r.Gold = cmp.Or(e.store.class(r.Basis.withPatch(patchHash([]byte(j.Instance.Patch)))), r.Gold)
+		r.Noop = cmp.Or(e.store.class(r.Basis.withPatch(noPatch)), r.Noop)
+		s.add(r, j.reused)
+	}
+	slices.Sort(s.Unfinished)
+	s.conclude()
+	return s
+}
+
+// Renewed is the summary of the same evaluation where these are the records
+// now.
+func (s Summary) Renewed(records []Record) Summary {
+	was := s
+	s = Summary{
+		Submitted: was.Submitted, ByClass: map[Class][]string{}, Flags: map[string]int{},
+		Unfinished: was.Unfinished, Elapsed: was.Elapsed, Official: was.Official,
+	}
+	for _, r := range records {
+		s.add(r, false)
+	}
+	s.Reused = was.Reused
+	s.conclude()
+	return s
+}
+
+// conclude counts what the records say together.
+func (s *Summary) conclude() {
+	out := map[string]Quarantined{}
+	for _, r := range s.Records {
+		if r.Quarantine() {
+			out[r.Instance] = Quarantined{Instance: r.Instance, Gold: r.Gold, Noop: r.Noop}
+		}
+	}
+	for _, ids := range s.ByClass {
+		slices.Sort(ids)
+	}
+	for _, id := range slices.Sorted(maps.Keys(out)) {
+		s.Quarantined = append(s.Quarantined, out[id])
+	}
+	for _, r := range s.Records {
+		if _, ok := out[r.Instance]; ok {
+			continue
+		}
+		s.Trusted++
+		if r.Class == Resolved {
+			s.TrustedResolved++
+		}
+	}
+	slices.SortFunc(s.Records, func(a, b Record) int {
+		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Model, b.Model))
+	})
+	slices.Sort(s.Swayed)
+}
+
+func (s *Summary) add(r Record, reused bool) {
+	s.ByClass[r.Class] = append(s.ByClass[r.Class], r.Instance)
+	s.Records = append(s.Records, r)
+	if reused {
+		s.Reused++
+	}
+	if w := r.ResolvedWithoutSuspect; w != nil && *w != (r.Class == Resolved) {
+		s.Swayed = append(s.Swayed, r.Instance)
+	}
+	seen := map[suspect.Flag]bool{}
+	for _, f := range r.Flags {
+		if !seen[f.Flag] {
+			seen[f.Flag] = true
+			s.Flags[string(f.Flag)]++
+		}
+	}
+}
+
+// writeSummaries writes mini's and the official one. The lock is held.
+func (e *Evaluator) writeSummaries(s *Summary) error {
+	e.written = time.Now()
+	if len(e.order) == 0 {
+		return nil
+	}
+	name, err := e.run.SummaryName(e.jobs[e.order[0]].Model)
+	if err != nil {
+		return err
+	}
+	s.Official = filepath.Join(e.config.Folder.Dir(), name)
+	if err := writeFile(s.Official, e.official().JSON()); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(e.config.Folder.Dir(), recordsDir, e.run.ID()+".json"), s)
+}
+
+// official is the summary that the official harness would make of the files,
+// told from the records: reading all logs again each time would take long.
+func (e *Evaluator) official() grade.Summary {
+	s := grade.Summary{FailureReasons: map[string]string{}}
+	of := map[string]*job{}
+	var submitted []string
+	for _, path := range e.order {
+		j := e.jobs[path]
+		if of[j.Instance.ID] == nil {
+			submitted = append(submitted, j.Instance.ID)
+		}
+		of[j.Instance.ID] = j
+	}
+	s.Submitted = submitted
+	ids := e.config.Selected
+	if ids == nil {
+		ids = submitted
+	}
+	s.Total = len(ids)
+	for _, id := range ids {
+		j := of[id]
+		switch {
+		case j == nil:
+			s.Incomplete = append(s.Incomplete, id)
+			continue
+		case j.empty():
+			s.EmptyPatch = append(s.EmptyPatch, id)
+			continue
+		case j.record == nil:
+			s.Errors = append(s.Errors, id)
+			continue
+		}
+		a := j.record.verdictRun()
+		switch {
+		case a.Class == Resolved:
+			s.Completed, s.Resolved = append(s.Completed, id), append(s.Resolved, id)
+			continue
+		case a.Resolution != "": // there is a report
+			s.Completed, s.Unresolved = append(s.Completed, id), append(s.Unresolved, id)
+		default:
+			s.Errors = append(s.Errors, id)
+		}
+		switch a.Tier {
+		case grade.Environment:
+			s.InfraFailures = append(s.InfraFailures, id)
+		case grade.Ambiguous:
+			s.AmbiguousFailures = append(s.AmbiguousFailures, id)
+		}
+		if a.Failure != "" {
+			s.FailureReasons[id] = a.Failure
+		}
+	}
+	return s
+}

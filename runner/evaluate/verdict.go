@@ -1,0 +1,278 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/grade/suspect"
+)
+
+// tryPause is waited before a failure of the machine is tried again, times the
+// tries so far.
+const tryPause = time.Second
+
+// judge brings a job to its verdict. The error is about the folder, or the
+// cause of ctx; then there is no record of what was not finished.
+func (e *Evaluator) judge(ctx context.Context, j *job) error {
+	r, err := e.verdict(ctx, j)
+	if err != nil {
+		return err
+	}
+	told := runner.Event{Type: runner.Verdict, Instance: j.Instance.ID, ResultModel: j.Model, Verdict: string(r.Class), Text: r.Reason}
+	if !j.reused {
+		told.Elapsed = r.Seconds
+	}
+	e.config.Log.Emit(told)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	j.record = &r
+	if time.Since(e.written) < flushInterval {
+		return nil
+	}
+	s := e.summary()
+	return e.writeSummaries(&s)
+}
+
+func (e *Evaluator) verdict(ctx context.Context, j *job) (Record, error) {
+	if j.empty() {
+		r := e.newRecord(j, j.plan.basis)
+		r.Class, r.Reason = Empty, "the prediction has no patch"
+		return r, e.store.write(j.paths, r)
+	}
+	defer e.patches.take(j.paths.record)() // of two patches under one name, the later counts
+	defer e.patches.take(j.plan.basis.RowSHA256 + j.plan.basis.PatchSHA256)()
+	r, err := e.reuse(ctx, j)
+	if err == nil && !r.Class.Final() {
+		r, err = e.first(ctx, j)
+	}
+	if err == nil {
+		err = e.again(ctx, j, &r)
+	}
+	if err == nil {
+		err = e.withoutSuspect(ctx, j, &r)
+	}
+	return r, err
+}
+
+func (e *Evaluator) newRecord(j *job, basis Basis) Record {
+	return Record{Format: Format, Instance: j.Instance.ID, Model: j.Model, RunID: e.run.ID(), Basis: basis}
+}
+
+// reuse finds a verdict that holds for the job. Its class is empty where there
+// is none.
+func (e *Evaluator) reuse(ctx context.Context, j *job) (Record, error) {
+	basis, own, holds := e.held(ctx, j)
+	if holds {
+		j.reused = true
+		return own, nil
+	}
+	return e.adopt(j, basis.Key)
+}
+
+// held is the basis of a job as far as it is known without a sandbox, and the
+// record at the job's own place, where that has a verdict that holds.
+func (e *Evaluator) held(ctx context.Context, j *job) (basis Basis, own Record, holds bool) {
+	basis = j.plan.basis
+	if s, ok := e.config.Sandboxes.(Identifying); ok {
+		id, digest, err := s.Identify(ctx, j.Instance)
+		if err == nil { // else the start will say so
+			basis = basis.inImage(id, digest)
+		}
+	}
+	own, ok := e.store.own(j.paths.record)
+	if ok && basis.image() == "" {
+		// The image is not here now, and was when the verdict was given.
+		basis = basis.inImage(own.Basis.ImageID, own.Basis.ImageDigest)
+	}
+	holds = ok && basis.Key != "" && own.Basis.Key == basis.Key && own.Class.Final() && complete(own, j.paths.official)
+	return basis, own, holds
+}
+
+// adopt takes over the verdict of another record with this key.
+func (e *Evaluator) adopt(j *job, key string) (Record, error) {
+	r, files, from, ok := e.store.known(key)
+	if !ok || files.Dir == j.paths.official.Dir {
+		return Record{}, nil
+	}
+	if err := copyFiles(files, j.paths.official); err != nil {
+		return Record{}, err
+	}
+	j.reused = true
+	r.Model, r.RunID, r.Reused = j.Model, e.run.ID(), from
+	r.Basis.Editions = j.plan.basis.Editions
+	official := r.verdictRun()
+	for i := range r.Runs {
+		r.Runs[i].Dir = "" // the other runs' files stay where they are
+	}
+	official.Dir = e.relative(j.paths.official.Dir)
+	return r, e.enter(j, &r)
+}
+
+// first makes the run of the verdict.
+func (e *Evaluator) first(ctx context.Context, j *job) (Record, error) {
+	r := e.newRecord(j, j.plan.basis)
+	var known Record
+	started := func(info env.Info) (err error) {
+		r.Basis = r.Basis.in(info)
+		known, err = e.adopt(j, r.Basis.Key)
+		if err == nil && known.Class.Final() {
+			err = errKnown
+		}
+		return err
+	}
+	err := e.tries(ctx, j, &r, ForVerdict, j.Patch, j.paths.official, started)
+	if errors.Is(err, errKnown) {
+		return known, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	return r, e.enter(j, &r)
+}
+
+// again runs what failed, until it ends otherwise once or has failed often
+// enough.
+func (e *Evaluator) again(ctx context.Context, j *job, r *Record) error {
+	if j.baseline == noop { // which is to fail
+		return nil
+	}
+	for n := 0; n < e.config.RerunFailed && r.Class.Failed(); n++ {
+		if err := e.tries(ctx, j, r, ForStability, j.Patch, j.paths.run(len(r.Runs)+1), ignore); err != nil {
+			return err
+		}
+		j.reused = false
+		if err := e.enter(j, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ignore(env.Info) error { return nil }
+
+// withoutSuspect looks what becomes of the verdict without the hunks that are
+// flagged. The row's own solution is above suspicion.
+func (e *Evaluator) withoutSuspect(ctx context.Context, j *job, r *Record) error {
+	if j.baseline != "" || !r.Class.Final() || r.ResolvedWithoutSuspect != nil {
+		return nil
+	}
+	found := suspect.Patch(j.Patch, j.Instance)
+	if len(found) == 0 {
+		return nil
+	}
+	rest := suspect.Without(j.Patch, suspect.Files(found))
+	class := Empty
+	if len(rest) > 0 {
+		class = e.store.class(r.Basis.withPatch(patchHash(rest)))
+	}
+	if class == "" {
+		if err := e.tries(ctx, j, r, WithoutSuspect, rest, j.paths.run(len(r.Runs)+1), ignore); err != nil {
+			return err
+		}
+		j.reused = false
+		a := &r.Runs[len(r.Runs)-1]
+		a.PatchSHA256, a.PatchBytes, a.Key = patchHash(rest), len(rest), r.Basis.withPatch(patchHash(rest))
+		class = a.Class
+	}
+	if class.Final() {
+		resolved := class == Resolved
+		r.ResolvedWithoutSuspect = &resolved
+	}
+	return e.enter(j, r)
+}
+
+// tries makes a run, and more of it while the machine fails. All of them are
+// added to the record.
+func (e *Evaluator) tries(
+	ctx context.Context, j *job, r *Record, why Purpose, patch []byte, files grade.Files, started func(env.Info) error,
+) error {
+	t := &trial{
+		config: e.config, instance: j.Instance, plan: j.plan, files: files,
+		patch: patch, unpatched: j.baseline == noop, started: started, reading: e.reading,
+	}
+	for try := 1; ; try++ {
+		n := len(r.Runs) + 1
+		e.config.Log.Emit(runner.Event{
+			Type: runner.EvaluationAttempt, Instance: j.Instance.ID, ResultModel: j.Model, Attempt: n, Text: string(why),
+		})
+		a, err := t.run(ctx)
+		if err != nil {
+			return err
+		}
+		a.Purpose, a.Dir = why, e.relative(files.Dir)
+		for i := range r.Runs {
+			if r.Runs[i].Dir == a.Dir {
+				r.Runs[i].Dir = "" // its files were replaced
+			}
+		}
+		r.Runs = append(r.Runs, a)
+		if a.Class != Infrastructure || a.permanent || try >= e.config.MaxTries {
+			return nil
+		}
+		e.config.Log.Emit(runner.Event{
+			Type: runner.Verdict, Instance: j.Instance.ID, ResultModel: j.Model, Attempt: n,
+			Verdict: string(a.Class), Text: a.Reason, Elapsed: a.Seconds, Again: true,
+		})
+		if err := pause(ctx, time.Duration(try)*tryPause); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// enter derives a record's class from its runs, and writes it.
+func (e *Evaluator) enter(j *job, r *Record) error {
+	r.conclude()
+	r.Flags = nil
+	if j.baseline == "" {
+		r.Flags = suspect.Patch(j.Patch, j.Instance)
+		if a := r.verdictRun(); a != nil {
+			r.Flags = append(r.Flags, a.Flags...)
+		}
+	}
+	r.Gold = e.store.class(r.Basis.withPatch(patchHash([]byte(j.Instance.Patch))))
+	r.Noop = e.store.class(r.Basis.withPatch(noPatch))
+	return e.store.write(j.paths, *r)
+}
+
+// conclude takes the class from the run for the verdict, and holds it against
+// the reruns. What the machine spoiled proves nothing.
+func (r *Record) conclude() {
+	a := r.verdictRun()
+	if a == nil {
+		return
+	}
+	r.Class, r.Resolution, r.Reason, r.Hint = a.Class, a.Resolution, a.Reason, a.Hint
+	r.Failure, r.Tier, r.Seconds = a.Failure, a.Tier, a.Seconds
+	for _, again := range r.Runs {
+		if again.Purpose == ForStability && again.Class.Final() && again.Class != a.Class {
+			r.Class, r.Reason = Unstable, fmt.Sprintf("it was %s at first, and %s when it was run again", a.Class, again.Class)
+			return
+		}
+	}
+}
+
+// relative is a path within the folder of the run, with slashes.
+func (e *Evaluator) relative(path string) string {
+	rel, err := filepath.Rel(e.config.Folder.Dir(), path)
+	if err != nil {
+		return filepath.ToSlash(path)
+	}
+	return filepath.ToSlash(rel)
+}

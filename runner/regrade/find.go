@@ -1,0 +1,155 @@
+package regrade
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/verdicts"
+)
+
+// ErrNothing says that a folder has no evaluations.
+var ErrNothing = errors.New("has no saved evaluations: no verdicts, and no logs/run_evaluation")
+
+// Found is what a folder holds.
+type Found struct {
+	// Verdicts are the records of mini's evaluations. What another harness has
+	// evaluated there is among them as if it had a record, without a Path.
+	Verdicts []verdicts.Verdict
+	Records  int      // verdicts that have a record
+	Unread   []string // says what could not be read, a sentence each
+}
+
+// Find looks into the folder of a run, or the one in which the official harness
+// has written its logs. The error wraps ErrNothing where it has no evaluation.
+func Find(dir string) (Found, error) {
+	records, err := verdicts.Read(dir)
+	if err != nil {
+		return Found{}, err
+	}
+	f := Found{Verdicts: records.Verdicts, Records: len(records.Verdicts), Unread: records.Unread}
+	has := map[string]bool{}
+	for _, v := range records.Verdicts {
+		run, err := grade.NewRun(dir, v.RunID)
+		if err != nil {
+			continue
+		}
+		if files, err := run.Files(v.Model, v.Instance); err == nil {
+			has[files.Dir] = true
+		}
+	}
+	top := filepath.Join(dir, "logs", "run_evaluation")
+	dirs, err := filepath.Glob(filepath.Join(quote(top), "*", "*", "*"))
+	if err != nil {
+		return Found{}, fmt.Errorf("find logs: %w", err)
+	}
+	for _, d := range dirs {
+		if has[d] {
+			continue
+		}
+		if v, ok := foreign(dir, d); ok {
+			f.Verdicts = append(f.Verdicts, v)
+		}
+	}
+	if len(f.Verdicts) == 0 && len(f.Unread) == 0 {
+		return Found{}, fmt.Errorf("%s %w", dir, ErrNothing)
+	}
+	return f, nil
+}
+
+// quote makes a path a pattern that matches itself.
+func quote(path string) string {
+	var b bytes.Buffer
+	for _, r := range path {
+		switch r {
+		case '*', '?', '[', '\\':
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// foreign is what another harness has left of an evaluation. It is false
+// where there is no log to be judged.
+func foreign(dir, folder string) (verdicts.Verdict, bool) {
+	log := filepath.Join(folder, "test_output.txt")
+	info, err := os.Lstat(log)
+	if err != nil || !info.Mode().IsRegular() {
+		return verdicts.Verdict{}, false
+	}
+	rel, err := filepath.Rel(dir, folder)
+	if err != nil {
+		return verdicts.Verdict{}, false
+	}
+	model := filepath.Dir(folder)
+	id := filepath.Base(folder)
+	class := reported(filepath.Join(folder, "report.json"), id)
+	if class == evaluate.Error && cutShort(log) {
+		class = evaluate.TimedOut
+	}
+	return verdicts.Verdict{Record: evaluate.Record{
+		Format: evaluate.Format, Instance: id, Model: filepath.Base(model), RunID: filepath.Base(filepath.Dir(model)), Class: class,
+		Runs: []evaluate.Attempt{{Purpose: evaluate.ForVerdict, Class: class, Dir: filepath.ToSlash(rel)}},
+	}}, true
+}
+
+// maxReport bounds what is read of a report.json, in bytes.
+const maxReport = 64 << 20
+
+// reported is the class by a report.json: error where it is missing, or says
+// nothing.
+func reported(path, id string) evaluate.Class {
+	data, err := readSmall(path, maxReport)
+	if err != nil {
+		return evaluate.Error
+	}
+	var report map[string]struct {
+		Resolved *bool `json:"resolved"`
+	}
+	if json.Unmarshal(data, &report) != nil || report[id].Resolved == nil {
+		return evaluate.Error
+	}
+	if *report[id].Resolved {
+		return evaluate.Resolved
+	}
+	return evaluate.Unresolved
+}
+
+// readSmall reads a plain file of at most so many bytes.
+func readSmall(path string, most int64) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a plain file of that size")}
+	}
+	return os.ReadFile(path) //nolint:gosec // the folder is the user's choice
+}
+
+// cutShort says that the harness stopped the script: it says so at the end of
+// the log.
+func cutShort(log string) bool {
+	f, err := os.Open(log) //nolint:gosec // the folder is the user's choice
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // read only
+	const most = 200
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		if _, err := f.Seek(-most, io.SeekEnd); err != nil {
+			return false
+		}
+	}
+	end, err := io.ReadAll(io.LimitReader(f, most))
+	end = bytes.TrimSpace(end)
+	return err == nil && bytes.Contains(end, []byte("\nTimeout error: ")) && bytes.HasSuffix(end, []byte(" seconds exceeded."))
+}

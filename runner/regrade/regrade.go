@@ -1,0 +1,190 @@
+// Package regrade gives the verdicts in the folder of a run anew, from the logs
+// that its evaluations have saved: after a parser or the dataset has changed.
+// Nothing is run. The folder may be one that the official harness has written;
+// then there are no records, and its reports are what is renewed.
+//
+//	result, err := regrade.Folder(ctx, regrade.Config{Dir: "runs/first", Rows: rows})
+//	for _, c := range result.Changed { fmt.Println(c.Instance, c.From, "->", c.To) }
+package regrade
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
+)
+
+// Config says what is regraded.
+type Config struct {
+	Dir string // of the run; where it has records, the caller holds it
+	// Verdicts are those that Find has found in it.
+	Verdicts []verdicts.Verdict
+	// Rows are the instances as they are now, by id.
+	Rows     map[string]datasets.Instance
+	Editions []datasets.Edition // that the rows are from
+	DryRun   bool               // write nothing
+	Now      time.Time
+}
+
+// Result is what came of it.
+type Result struct {
+	Verdicts int      `json:"verdicts"` // that were looked at
+	Changed  []Change `json:"changed"`
+	// Renewed have the same class as before, on another basis: another release
+	// of the parsers, another row.
+	Renewed int `json:"renewed"`
+	// Kept could not be regraded, and have the verdict they had.
+	Kept []Kept `json:"kept"`
+	// Records are all verdicts as they are now, by run id, model and instance.
+	Records []verdicts.Verdict `json:"-"`
+}
+
+// Change is a verdict that is another one now.
+type Change struct {
+	Instance string         `json:"instance_id"`
+	Model    string         `json:"model_name_or_path"`
+	RunID    string         `json:"run_id"`
+	From     evaluate.Class `json:"from"`
+	To       evaluate.Class `json:"to"`
+	Reason   string         `json:"reason,omitempty"`
+}
+
+// Kept is a verdict that stays as it was, and why.
+type Kept struct {
+	Instance string         `json:"instance_id"`
+	Model    string         `json:"model_name_or_path"`
+	RunID    string         `json:"run_id"`
+	Class    evaluate.Class `json:"class"`
+	Reason   string         `json:"reason"`
+}
+
+// Folder regrades a folder, verdict by verdict: each has its new report and its
+// new record, or what it had. Then the summaries are written anew. The error is
+// that of a file that cannot be written, or the cause of ctx.
+func Folder(ctx context.Context, c Config) (Result, error) {
+	r := Result{Verdicts: len(c.Verdicts), Changed: []Change{}, Kept: []Kept{}}
+	again := evaluate.NewAgain(c.Dir, c.Editions, c.Now)
+	var mu sync.Mutex
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for _, v := range c.Verdicts {
+		workers.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			now, renewed, err := c.one(ctx, again, v)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if failed, ok := errors.AsType[*writeError](err); ok {
+				return failed
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			r.take(v, now, renewed, err)
+			return nil
+		})
+	}
+	err := workers.Wait()
+	r.sort()
+	if err == nil && !c.DryRun && len(r.Changed)+r.Renewed > 0 {
+		err = c.summarize(r.Records)
+	}
+	return r, err
+}
+
+// take enters what came of a verdict.
+func (r *Result) take(v, now verdicts.Verdict, renewed bool, err error) {
+	switch {
+	case err != nil:
+		r.Kept = append(r.Kept, Kept{v.Instance, v.Model, v.RunID, v.Class, err.Error()})
+		r.Records = append(r.Records, v)
+		return
+	case now.Class != v.Class:
+		r.Changed = append(r.Changed, Change{v.Instance, v.Model, v.RunID, v.Class, now.Class, now.Reason})
+	case renewed:
+		r.Renewed++
+	}
+	r.Records = append(r.Records, now)
+}
+
+func (r *Result) sort() {
+	order := func(runA, modelA, a, runB, modelB, b string) int {
+		return cmp.Or(cmp.Compare(runA, runB), cmp.Compare(modelA, modelB), datasets.Natural(a, b))
+	}
+	slices.SortFunc(r.Changed, func(a, b Change) int { return order(a.RunID, a.Model, a.Instance, b.RunID, b.Model, b.Instance) })
+	slices.SortFunc(r.Kept, func(a, b Kept) int { return order(a.RunID, a.Model, a.Instance, b.RunID, b.Model, b.Instance) })
+	slices.SortFunc(r.Records, func(a, b verdicts.Verdict) int {
+		return order(a.RunID, a.Model, a.Instance, b.RunID, b.Model, b.Instance)
+	})
+}
+
+// one regrades a verdict. renewed says that something was, or would be,
+// written.
+func (c Config) one(ctx context.Context, again *evaluate.Again, v verdicts.Verdict) (now verdicts.Verdict, renewed bool, err error) {
+	row, ok := c.Rows[v.Instance]
+	if !ok {
+		return v, false, fmt.Errorf("%s has no row in the dataset", v.Instance)
+	}
+	g, err := again.Judge(ctx, v.Record, row)
+	if err != nil {
+		return v, false, err
+	}
+	for path, report := range g.Reports {
+		changed, err := c.replace(path, report)
+		if err != nil {
+			return v, false, &writeError{err}
+		}
+		renewed = renewed || changed
+	}
+	v.Record = g.Record
+	if v.Path == "" { // of another harness, which has no records
+		return v, renewed, nil
+	}
+	if g.Changed && !c.DryRun {
+		if err := verdicts.Write(v); err != nil {
+			return v, false, &writeError{err}
+		}
+	}
+	return v, renewed || g.Changed, nil
+}
+
+// writeError is a file that cannot be written. Going on would leave more of
+// them behind.
+type writeError struct{ err error }
+
+func (e *writeError) Error() string { return e.err.Error() }
+func (e *writeError) Unwrap() error { return e.err }
+
+// replace writes a file in one piece, unless it says the same already.
+func (c Config) replace(path string, data []byte) (changed bool, err error) {
+	old, err := os.ReadFile(path) //nolint:gosec // a path of mini's own making
+	if err == nil && bytes.Equal(old, data) {
+		return false, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	if c.DryRun {
+		return true, nil
+	}
+	if err := renameio.WriteFile(path, data, 0o644); err != nil {
+		return false, fmt.Errorf("write %s: %w", path, err)
+	}
+	return true, nil
+}

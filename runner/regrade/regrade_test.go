@@ -1,0 +1,331 @@
+package regrade_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade/logs"
+	"github.com/minibench/mini/runner/grade/script"
+	"github.com/minibench/mini/runner/regrade"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// row is an instance whose tests are a and b.
+func row() datasets.Instance {
+	return datasets.Instance{
+		ID: "x__y-1", Repo: "x/y", Image: "image", EvalScript: "#!/bin/bash\n: '>>>>> Start Test Output'\ntests\n: '>>>>> End Test Output'\n",
+		LogParser: "parse_log_pytest", EvalType: "pass_and_fail", FailToPass: []string{"t.py::a"}, PassToPass: []string{"t.py::b"},
+	}
+}
+
+// logWith is a log in which a ended so.
+func logWith(status string) string {
+	return "+ : '>>>>> Start Test Output'\n" + status + " t.py::a\nPASSED t.py::b\n+ : '>>>>> End Test Output'\n"
+}
+
+const official = "logs/run_evaluation/r/m/x__y-1"
+
+// folder is that of an evaluation which ended in a class, with this log.
+func folder(t *testing.T, class evaluate.Class, log string, change func(*evaluate.Record)) string {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := script.For(row())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := evaluate.Record{
+		Format: evaluate.Format, Instance: "x__y-1", Model: "m", RunID: "r", Class: class, Resolution: "RESOLVED_NO", Reason: "as it was",
+		Basis: evaluate.Basis{
+			Key: "old", RowSHA256: "old", ImageID: "sha256:aa", Image: "image", PatchSHA256: "p", PatchBytes: 1,
+			ScriptSHA256: s.SHA256(), Parser: "parse_log_pytest", ParserRelease: "4.0.0", EvalType: "pass_and_fail",
+		},
+		Runs: []evaluate.Attempt{{Purpose: evaluate.ForVerdict, Class: class, Resolution: "RESOLVED_NO", Dir: official}},
+	}
+	if change != nil {
+		change(&r)
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "verdicts/r/m/x__y-1.json"), string(data))
+	put(t, filepath.Join(dir, "verdicts/r.json"), `{"submitted":1,"by_class":{"`+string(class)+`":["x__y-1"]},"official_summary":"m.r.json"}`)
+	put(t, filepath.Join(dir, "m.r.json"), `{"submitted_ids":["x__y-1"],"completed_ids":["x__y-1"],"incomplete_ids":["x__y-2"],"empty_patch_ids":[],"error_ids":[]}`)
+	put(t, filepath.Join(dir, official, "report.json"), `{"x__y-1":{"resolved":false}}`)
+	put(t, filepath.Join(dir, official, "test_output.txt"), log)
+	put(t, filepath.Join(dir, official, "run_instance.log"), "")
+	return dir
+}
+
+func put(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tree is every file below a folder, by path.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		files[rel] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func run(t *testing.T, dir string, in datasets.Instance, dry bool) regrade.Result {
+	t.Helper()
+	found, err := regrade.Find(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := regrade.Folder(t.Context(), regrade.Config{
+		Dir: dir, Verdicts: found.Verdicts, Rows: map[string]datasets.Instance{in.ID: in}, DryRun: dry, Now: now,
+		Editions: []datasets.Edition{{Name: "d", SHA256: "new"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// said is a result in a line.
+func said(r regrade.Result) string {
+	var parts []string
+	for _, c := range r.Changed {
+		parts = append(parts, fmt.Sprintf("%s -> %s", c.From, c.To))
+	}
+	if r.Renewed > 0 {
+		parts = append(parts, fmt.Sprintf("%d renewed", r.Renewed))
+	}
+	for _, k := range r.Kept {
+		parts = append(parts, fmt.Sprintf("kept %s: %s", k.Class, k.Reason))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func TestFolder(t *testing.T) {
+	rerun := func(class evaluate.Class, dir string) func(*evaluate.Record) {
+		return func(r *evaluate.Record) {
+			r.Runs = append(r.Runs, evaluate.Attempt{Purpose: evaluate.ForStability, Class: class, Dir: dir})
+		}
+	}
+	tests := []struct {
+		name   string
+		class  evaluate.Class
+		log    string
+		record func(*evaluate.Record)
+		row    func(*datasets.Instance)
+		file   func(t *testing.T, dir string)
+		want   string
+	}{
+		{name: "the parser sees more now", class: evaluate.Unresolved, log: logWith("PASSED"), want: "unresolved -> resolved"},
+		{name: "as it was", class: evaluate.Unresolved, log: logWith("FAILED"), want: "1 renewed"},
+		{
+			name: "the row asks for less", class: evaluate.Unresolved, log: logWith("FAILED"),
+			row: func(in *datasets.Instance) { in.FailToPass = nil }, want: "unresolved -> resolved",
+		},
+		{name: "a crash is mended", class: evaluate.Error, log: logWith("PASSED"), want: "error -> resolved"},
+		{
+			name: "the parser crashes now", class: evaluate.Unresolved, log: logWith("PASSED") + "FAIL:\n",
+			row: func(in *datasets.Instance) { in.LogParser = "parse_log_django"; in.FailToPass = []string{"c"} },
+			file: func(t *testing.T, dir string) {
+				put(t, filepath.Join(dir, official, "test_output.txt"), "'>>>>> Start Test Output'\nFAIL:\n'>>>>> End Test Output'")
+			},
+			want: "kept unresolved: x__y-1 cannot be regraded: run 1: the parser parse_log_django cannot read this log: a line FAIL: or ERROR: names no test",
+		},
+		{
+			name: "another script", class: evaluate.Unresolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.EvalScript += "more\n" },
+			want: "kept unresolved: x__y-1 cannot be regraded: the row's evaluation script is not the one that made the log; mini eval runs the new one",
+		},
+		{
+			name: "another image", class: evaluate.Unresolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.Image = "other" },
+			want: "kept unresolved: x__y-1 cannot be regraded: the row names another image than the one that made the log; mini eval runs the new one",
+		},
+		{
+			name: "no tests in the row", class: evaluate.Resolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.FailToPass, in.PassToPass = nil, nil },
+			want: "kept resolved: x__y-1 cannot be graded: the row names no tests in FAIL_TO_PASS and PASS_TO_PASS",
+		},
+		{
+			name: "no row", class: evaluate.Resolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.ID = "x__y-2" },
+			want: "kept resolved: x__y-1 has no row in the dataset",
+		},
+		{name: "a time-out stays", class: evaluate.TimedOut, log: logWith("PASSED"), want: "1 renewed"},
+		{name: "the machine's failure stays", class: evaluate.Infrastructure, log: logWith("PASSED"), record: func(r *evaluate.Record) {
+			r.Runs[0].Resolution = ""
+		}, want: ""},
+		{name: "nothing was run", class: evaluate.Empty, record: func(r *evaluate.Record) { r.Runs = nil }, want: ""},
+		{
+			name: "a rerun of the same kind", class: evaluate.Unresolved, log: logWith("PASSED"),
+			record: rerun(evaluate.Unresolved, "verdicts/r/m/x__y-1/2"),
+			file: func(t *testing.T, dir string) {
+				put(t, filepath.Join(dir, "verdicts/r/m/x__y-1/2/test_output.txt"), logWith("PASSED"))
+			},
+			want: "unresolved -> resolved",
+		},
+		{
+			name: "a rerun that differs", class: evaluate.Unresolved, log: logWith("PASSED"),
+			record: rerun(evaluate.Unresolved, "verdicts/r/m/x__y-1/2"),
+			file: func(t *testing.T, dir string) {
+				put(t, filepath.Join(dir, "verdicts/r/m/x__y-1/2/test_output.txt"), logWith("FAILED"))
+			},
+			want: "unresolved -> unstable",
+		},
+		{
+			name: "a rerun whose log is gone", class: evaluate.Unresolved, log: logWith("PASSED"), record: rerun(evaluate.Unresolved, ""),
+			want: "kept unresolved: x__y-1 cannot be regraded: the verdict would be unstable, but the log of a further run is not here to be held against",
+		},
+		{
+			name: "a record that leads elsewhere", class: evaluate.Unresolved, log: logWith("PASSED"),
+			record: func(r *evaluate.Record) { r.Runs[0].Dir = "../../elsewhere" },
+			want:   `kept unresolved: x__y-1 cannot be regraded: run 1: "../../elsewhere" is no folder of its own`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := folder(t, tt.class, tt.log, tt.record)
+			if tt.file != nil {
+				tt.file(t, dir)
+			}
+			in := row()
+			if tt.row != nil {
+				tt.row(&in)
+			}
+			before := tree(t, dir)
+			if got := said(run(t, dir, in, true)); got != tt.want {
+				t.Errorf("dry:  %s\nwant: %s", got, tt.want)
+			}
+			if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+				t.Errorf("a dry run writes:\n%s", diff)
+			}
+			if got := said(run(t, dir, in, false)); got != tt.want {
+				t.Errorf("got:  %s\nwant: %s", got, tt.want)
+			}
+			after := tree(t, dir)
+			if strings.HasPrefix(tt.want, "kept") || tt.want == "" {
+				if diff := cmp.Diff(before, after); diff != "" {
+					t.Errorf("what is kept is written:\n%s", diff)
+				}
+				return
+			}
+			if again := said(run(t, dir, in, false)); again != "" {
+				t.Errorf("the second time: %s", again)
+			}
+			if diff := cmp.Diff(after, tree(t, dir)); diff != "" {
+				t.Errorf("the second time writes:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatIsWritten: the new report, the record with the old verdict in it, and
+// both summaries.
+func TestWhatIsWritten(t *testing.T) {
+	dir := folder(t, evaluate.Unresolved, logWith("PASSED"), nil)
+	res := run(t, dir, row(), false)
+	files := tree(t, dir)
+	for path, want := range map[string][]string{
+		official + "/report.json":     {`"resolved": true`, `"t.py::a"`},
+		"m.r.json":                    {`"total_instances": 2`, `"resolved_instances": 1`, `"unresolved_instances": 0`, `"incomplete_ids": [` + "\n        \"x__y-2\""},
+		"verdicts/r.json":             {`"resolved": [`, `"trusted_resolved": 1`},
+		"verdicts/r/m/x__y-1.json":    {`"parser_release": "` + logs.Release + `"`, `"class": "resolved"`},
+		official + "/test_output.txt": {"PASSED t.py::a"},
+	} {
+		for _, w := range want {
+			if !strings.Contains(files[path], w) {
+				t.Errorf("%s has no %s:\n%s", path, w, files[path])
+			}
+		}
+	}
+	var r evaluate.Record
+	if err := json.Unmarshal([]byte(files["verdicts/r/m/x__y-1.json"]), &r); err != nil {
+		t.Fatal(err)
+	}
+	want := []evaluate.Regraded{{
+		Time: now, Class: evaluate.Unresolved, Resolution: "RESOLVED_NO", Reason: "as it was",
+		RowSHA256: "old", Parser: "parse_log_pytest", ParserRelease: "4.0.0", EvalType: "pass_and_fail",
+	}}
+	if diff := cmp.Diff(want, r.Regraded); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if r.Reason != "" || r.Basis.Key == "old" || r.Basis.RowSHA256 == "old" || len(r.Basis.Editions) != 1 || r.Basis.ImageID != "sha256:aa" {
+		t.Errorf("the record: %+v", r)
+	}
+	if len(res.Records) != 1 || res.Records[0].Class != evaluate.Resolved {
+		t.Errorf("the result has %+v", res.Records)
+	}
+}
+
+// TestAnotherHarness: without records, its reports are what is renewed.
+func TestAnotherHarness(t *testing.T) {
+	dir := t.TempDir()
+	at := func(id, name string) string { return filepath.Join(dir, "logs/run_evaluation/r/org__m", id, name) }
+	put(t, at("x__y-1", "test_output.txt"), logWith("PASSED"))
+	put(t, at("x__y-1", "report.json"), `{"x__y-1":{"resolved":false}}`)
+	put(t, at("late", "test_output.txt"), "tests\n\nTimeout error: 1800 seconds exceeded.")
+	put(t, at("no-log", "patch.diff"), "diff")
+	put(t, filepath.Join(dir, "org__m.r.json"), `{"submitted_ids":["x__y-1","late"],"completed_ids":["x__y-1"],"error_ids":["late"]}`)
+	in := row()
+	if got := said(run(t, dir, in, false)); got != "unresolved -> resolved; kept timed_out: late has no row in the dataset" {
+		t.Error(got)
+	}
+	files := tree(t, dir)
+	if !strings.Contains(files["org__m.r.json"], `"resolved_instances": 1`) || len(files) != 5 {
+		t.Errorf("%d files, the summary:\n%s", len(files), files["org__m.r.json"])
+	}
+	in.ID, in.FailToPass = "late", nil
+	run(t, dir, in, false)
+	if _, err := os.Stat(at("late", "report.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a log that was cut short has a report: %v", err)
+	}
+	if _, err := regrade.Find(t.TempDir()); !errors.Is(err, regrade.ErrNothing) {
+		t.Errorf("of nothing: %v", err)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	dir := folder(t, evaluate.Unresolved, logWith("PASSED"), nil)
+	before := tree(t, dir)
+	found, err := regrade.Find(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = regrade.Folder(ctx, regrade.Config{Dir: dir, Verdicts: found.Verdicts, Rows: map[string]datasets.Instance{"x__y-1": row()}, Now: now})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+		t.Errorf("it writes:\n%s", diff)
+	}
+}

@@ -1,0 +1,137 @@
+package regrade
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/verdicts"
+)
+
+// maxSummary bounds what is read of a summary, in bytes.
+const maxSummary = 64 << 20
+
+// summarize writes the summaries anew that are there. One that is missing was
+// never made, or has gone elsewhere; it is not made here.
+func (c Config) summarize(records []verdicts.Verdict) error {
+	byRun := map[string][]evaluate.Record{}
+	for _, v := range records {
+		byRun[v.RunID] = append(byRun[v.RunID], v.Record)
+	}
+	entries, err := os.ReadDir(c.Dir)
+	if err != nil {
+		return fmt.Errorf("read run: %w", err)
+	}
+	for id, records := range byRun {
+		for _, e := range entries {
+			model, ok := strings.CutSuffix(e.Name(), "."+id+".json")
+			if !ok || !slices.ContainsFunc(records, func(r evaluate.Record) bool { return folderOf(r.Model) == model }) {
+				continue // of another run, whose id ends alike
+			}
+			if err := c.official(filepath.Join(c.Dir, e.Name()), model, id, records); err != nil {
+				return err
+			}
+		}
+		if err := c.own(id, records); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// official renews <model>.<run id>.json: of the same rows and predictions.
+func (c Config) official(path, model, id string, records []evaluate.Record) error {
+	data, err := readSmall(path, maxSummary)
+	if err != nil {
+		return fmt.Errorf("read summary: %w", err)
+	}
+	var old struct {
+		Submitted  []string `json:"submitted_ids"`
+		Completed  []string `json:"completed_ids"`
+		Incomplete []string `json:"incomplete_ids"`
+		Empty      []string `json:"empty_patch_ids"`
+		Errors     []string `json:"error_ids"`
+	}
+	if err := json.Unmarshal(data, &old); err != nil {
+		return fmt.Errorf("read summary %s: %w", path, err)
+	}
+	of := pick(records, model)
+	var preds []grade.Prediction
+	for _, instance := range old.Submitted {
+		p := grade.Prediction{InstanceID: instance, Model: model, Empty: slices.Contains(old.Empty, instance)}
+		if r, ok := of[instance]; ok {
+			p.Model = r.Model
+		}
+		preds = append(preds, p)
+	}
+	ids := slices.Concat(old.Completed, old.Incomplete, old.Empty, old.Errors)
+	slices.Sort(ids)
+	run, err := grade.NewRun(c.Dir, id)
+	if err != nil {
+		return err
+	}
+	s, err := run.Summarize(slices.Compact(ids), preds)
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(path, s.JSON(), 0o644); err != nil {
+		return fmt.Errorf("write summary: %w", err)
+	}
+	return nil
+}
+
+// folderOf is the name of a model as that of a folder.
+func folderOf(model string) string { return strings.ReplaceAll(model, "/", "__") }
+
+// pick takes one record for each instance: that of a summary's model, else that
+// of another one with which the run went on.
+func pick(records []evaluate.Record, model string) map[string]evaluate.Record {
+	of := map[string]evaluate.Record{}
+	for _, r := range records {
+		if _, ok := of[r.Instance]; !ok || folderOf(r.Model) == model {
+			of[r.Instance] = r
+		}
+	}
+	return of
+}
+
+// own renews mini's own summary.
+func (c Config) own(id string, records []evaluate.Record) error {
+	path := filepath.Join(c.Dir, verdicts.Folder, id+".json")
+	data, err := readSmall(path, maxSummary)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	var s evaluate.Summary
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		return fmt.Errorf("read summary: %w", err)
+	}
+	model, _ := strings.CutSuffix(filepath.Base(s.Official), "."+id+".json")
+	of := pick(records, model)
+	var counted []evaluate.Record
+	for _, ids := range s.ByClass {
+		for _, instance := range ids {
+			if r, ok := of[instance]; ok {
+				counted = append(counted, r)
+			}
+		}
+	}
+	data, err = json.MarshalIndent(s.Renewed(counted), "", "  ")
+	if err == nil {
+		err = renameio.WriteFile(path, append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("write summary: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,336 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/grade/suspect"
+)
+
+// ScoreFormat names the layout of a Score as JSON. Fields may be added to it;
+// those that are there keep their names and meaning.
+const ScoreFormat = "mini-score-1"
+
+// Evaluation is what a Score sums up.
+type Evaluation struct {
+	RunID   string
+	Records []evaluate.Record // one for each instance
+	// Unfinished are instances that were submitted and have no record, as when
+	// the evaluation was stopped.
+	Unfinished []string
+	// Quarantined adds to what the records themselves say of the baseline.
+	Quarantined []evaluate.Quarantined
+	// Run is the run that the patches are from; nil when they are from elsewhere.
+	// It has costs, steps and times, and the instances without a result.
+	Run *runner.Run
+	// IDs are the instances that were asked for; nil means those of Run and those
+	// with a record.
+	IDs      []string
+	Official string // path of the official summary; may be empty
+	Now      time.Time
+}
+
+// Score is how an evaluation ended: the final table. It is what `mini eval`,
+// `mini bench --eval` and `mini report` print, as text or as JSON.
+type Score struct {
+	Format   string   `json:"format"`
+	RunID    string   `json:"run_id"`
+	Models   []string `json:"models"` // as the predictions name them
+	Run      string   `json:"run,omitempty"`
+	Official string   `json:"official_summary,omitempty"`
+
+	// Instances are those that were asked for: the denominator of Rate. What has
+	// no verdict counts as not resolved there, as with the official harness.
+	Instances int   `json:"instances"`
+	Rate      Share `json:"rate"`
+	// Trusted leaves out the quarantined instances; nil where there are none.
+	Trusted *Share `json:"without_quarantined,omitempty"`
+	// LikePeers takes the diffs that mini submitted at a limit for nothing, as
+	// agents do that submit nothing there; nil where there are none.
+	LikePeers *Share `json:"without_autosubmitted,omitempty"`
+
+	Classes []ScoreClass `json:"classes"`
+	// NotEvaluated have a submission and no verdict yet; NoResult have none to
+	// evaluate: see the outcomes of the run.
+	NotEvaluated []string `json:"not_evaluated,omitempty"`
+	NoResult     int      `json:"no_result"`
+
+	// Flags counts instances by what is suspicious about them, Flagged those that
+	// have any. Swayed are those whose verdict changes without the flagged hunks.
+	Flags   map[string]int `json:"flags,omitempty"`
+	Flagged int            `json:"flagged"`
+	Swayed  []Swayed       `json:"changed_without_suspect,omitempty"`
+
+	// Told are the verdicts that need a reason, by class: unstable,
+	// infrastructure and error.
+	Told        []Told                 `json:"reasons,omitempty"`
+	Quarantined []evaluate.Quarantined `json:"quarantined,omitempty"`
+	Reused      int                    `json:"reused"` // verdicts for which nothing was run
+
+	// Cost is of all attempts at the evaluated instances, US dollars. Unknown
+	// says that somebody knows more than is added up here.
+	Cost        model.Cost `json:"cost"`
+	CostUnknown int        `json:"cost_unknown_instances"`
+	Seconds     float64    `json:"evaluation_seconds"` // one after the other
+	HasRun      bool       `json:"has_run"`            // costs, steps and seconds are known
+}
+
+// Share is a part of instances, with the 95% interval (Wilson) of its rate.
+type Share struct {
+	Resolved int     `json:"resolved"`
+	Of       int     `json:"of"`
+	Rate     float64 `json:"rate"` // 0 to 1
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+}
+
+// ScoreClass is the instances of one class.
+type ScoreClass struct {
+	Class evaluate.Class `json:"class"`
+	Count int            `json:"count"`
+	IDs   []string       `json:"ids"`
+	// Autosubmitted are the diffs that mini submitted at a limit.
+	Autosubmitted int `json:"autosubmitted"`
+	// Cost, Steps and Seconds are of the agent, added up; 0 where no run is
+	// known. Evaluation is how many seconds the evaluations took.
+	Cost       model.Cost `json:"cost"`
+	Steps      int        `json:"steps"`
+	Seconds    float64    `json:"seconds"`
+	Evaluation float64    `json:"evaluation_seconds"`
+}
+
+// Swayed is a verdict that changes without the hunks that were flagged.
+type Swayed struct {
+	ID       string         `json:"instance_id"`
+	Class    evaluate.Class `json:"class"`
+	Resolved bool           `json:"resolved_without_suspect"`
+}
+
+// Told is why an instance has no better verdict.
+type Told struct {
+	ID     string         `json:"instance_id"`
+	Class  evaluate.Class `json:"class"`
+	Reason string         `json:"reason,omitempty"`
+	Hint   string         `json:"hint,omitempty"`
+}
+
+func share(resolved, of int) Share {
+	s := Share{Resolved: resolved, Of: of}
+	if of > 0 {
+		s.Rate = float64(resolved) / float64(of)
+	}
+	s.Low, s.High = grade.Interval(resolved, of)
+	return s
+}
+
+// NewScore sums an evaluation up.
+func NewScore(e Evaluation) Score {
+	s := Score{Format: ScoreFormat, RunID: e.RunID, Official: e.Official, HasRun: e.Run != nil, Models: []string{}}
+	rows := map[string]Row{}
+	if e.Run != nil {
+		g := NewGlance(e.Run, e.IDs, e.Now)
+		s.Run, s.Instances = e.Run.Dir, g.Instances
+		for _, r := range g.Rows {
+			rows[r.ID] = r
+		}
+	}
+	records := slices.Clone(e.Records)
+	if e.IDs != nil {
+		records = slices.DeleteFunc(records, func(r evaluate.Record) bool { return !slices.Contains(e.IDs, r.Instance) })
+	}
+	slices.SortFunc(records, func(a, b evaluate.Record) int { return datasets.Natural(a.Instance, b.Instance) })
+	t := scoring{Score: &s, rows: rows, quarantined: quarantine(e.Quarantined, records), classes: map[evaluate.Class]*ScoreClass{}, has: map[string]bool{}}
+	for _, r := range records {
+		t.add(r)
+	}
+	t.rest(e.Unfinished, e.IDs)
+	s.Instances = max(s.Instances, len(e.IDs), t.known+s.NoResult)
+	t.rates()
+	return s
+}
+
+// scoring is a Score in the making.
+type scoring struct {
+	*Score
+	rows        map[string]Row // of the run, by id; those with a record are taken out
+	quarantined map[string]evaluate.Quarantined
+	classes     map[evaluate.Class]*ScoreClass
+	has         map[string]bool // a record
+	known       int             // instances with a record, or that wait for one
+	peers       int             // resolved by what peers would have submitted as well
+}
+
+func (t *scoring) add(r evaluate.Record) {
+	c := t.classes[r.Class]
+	if c == nil {
+		c = &ScoreClass{Class: r.Class}
+		t.classes[r.Class] = c
+	}
+	row, ok := t.rows[r.Instance]
+	delete(t.rows, r.Instance)
+	if ok && !row.CostKnown {
+		t.CostUnknown++
+	}
+	t.has[r.Instance] = true
+	t.known++
+	c.Count++
+	c.IDs = append(c.IDs, r.Instance)
+	c.Cost, c.Steps, c.Seconds, c.Evaluation = c.Cost+row.Cost, c.Steps+row.Steps, c.Seconds+row.Seconds, c.Evaluation+r.Seconds
+	t.Cost, t.Seconds = t.Cost+row.Cost, t.Seconds+r.Seconds
+	if row.Autosubmitted {
+		c.Autosubmitted++
+	} else if r.Class == evaluate.Resolved {
+		t.peers++
+	}
+	if r.Reused != "" {
+		t.Reused++
+	}
+	if !slices.Contains(t.Models, r.Model) {
+		t.Models = append(t.Models, r.Model)
+	}
+	t.suspect(r)
+	switch r.Class {
+	case evaluate.Unstable, evaluate.Infrastructure, evaluate.Error:
+		t.Told = append(t.Told, Told{ID: r.Instance, Class: r.Class, Reason: r.Reason, Hint: r.Hint})
+	}
+	if q, ok := t.quarantined[r.Instance]; ok {
+		t.Quarantined = append(t.Quarantined, q)
+	}
+}
+
+// suspect counts the flags of a record, each kind once.
+func (t *scoring) suspect(r evaluate.Record) {
+	if len(r.Flags) > 0 {
+		t.Flagged++
+	}
+	seen := map[suspect.Flag]bool{}
+	for _, f := range r.Flags {
+		if seen[f.Flag] {
+			continue
+		}
+		seen[f.Flag] = true
+		if t.Flags == nil {
+			t.Flags = map[string]int{}
+		}
+		t.Flags[string(f.Flag)]++
+	}
+	if without := r.ResolvedWithoutSuspect; without != nil && *without != (r.Class == evaluate.Resolved) {
+		t.Swayed = append(t.Swayed, Swayed{ID: r.Instance, Class: r.Class, Resolved: *without})
+	}
+}
+
+// rest sorts the instances without a record.
+func (t *scoring) rest(unfinished, asked []string) {
+	waiting, others := map[string]bool{}, map[string]bool{}
+	for _, id := range unfinished {
+		waiting[id] = true
+	}
+	for _, id := range slices.Concat(asked, slices.Collect(maps.Keys(t.rows))) {
+		others[id] = !t.has[id]
+	}
+	for id, row := range t.rows {
+		if row.Class.Counts() {
+			waiting[id] = true
+		} else if !waiting[id] {
+			t.NoResult++
+		}
+	}
+	for id := range waiting {
+		t.NotEvaluated = append(t.NotEvaluated, id)
+	}
+	slices.SortFunc(t.NotEvaluated, datasets.Natural)
+	t.known += len(t.NotEvaluated)
+	maps.Copy(others, waiting)
+	for id, without := range others {
+		if q, ok := t.quarantined[id]; ok && without {
+			t.Quarantined = append(t.Quarantined, q)
+		}
+	}
+	slices.SortFunc(t.Quarantined, func(a, b evaluate.Quarantined) int { return datasets.Natural(a.Instance, b.Instance) })
+}
+
+func (t *scoring) rates() {
+	t.NoResult = t.Instances - t.known // those that were not started too
+	for _, class := range evaluate.Classes() {
+		if c := t.classes[class]; c != nil {
+			t.Classes = append(t.Classes, *c)
+		} else if class == evaluate.Resolved || class == evaluate.Unresolved {
+			t.Classes = append(t.Classes, ScoreClass{Class: class, IDs: []string{}})
+		}
+	}
+	resolved, auto := t.Count(evaluate.Resolved), 0
+	for _, c := range t.Classes {
+		auto += c.Autosubmitted
+	}
+	t.Rate = share(resolved, t.Instances)
+	if auto > 0 {
+		like := share(t.peers, t.Instances)
+		t.LikePeers = &like
+	}
+	if len(t.Quarantined) == 0 {
+		return
+	}
+	for _, id := range t.classes[evaluate.Resolved].ids() {
+		if _, ok := t.quarantined[id]; ok {
+			resolved--
+		}
+	}
+	trusted := share(resolved, t.Instances-len(t.Quarantined))
+	t.Trusted = &trusted
+}
+
+func (c *ScoreClass) ids() []string {
+	if c == nil {
+		return nil
+	}
+	return c.IDs
+}
+
+// Count is how many instances ended in a class.
+func (s Score) Count(class evaluate.Class) int {
+	for _, c := range s.Classes {
+		if c.Class == class {
+			return c.Count
+		}
+	}
+	return 0
+}
+
+// Complete says whether every patch has a verdict. Where it is false, mini ends
+// with code 3.
+func (s Score) Complete() bool {
+	return len(s.NotEvaluated) == 0 && s.Count(evaluate.Infrastructure) == 0
+}
+
+// quarantine is who cannot be judged on this machine, by instance.
+func quarantine(known []evaluate.Quarantined, records []evaluate.Record) map[string]evaluate.Quarantined {
+	all := map[string]evaluate.Quarantined{}
+	for _, q := range known {
+		all[q.Instance] = q
+	}
+	for _, r := range records {
+		if _, ok := all[r.Instance]; !ok && r.Quarantine() {
+			all[r.Instance] = evaluate.Quarantined{Instance: r.Instance, Gold: r.Gold, Noop: r.Noop}
+		}
+	}
+	return all
+}
+
+// byCount are the names of counts, the highest first.
+func byCount(counts map[string]int) []string {
+	var names []string
+	for name := range counts {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	return names
+}

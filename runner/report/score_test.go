@@ -1,0 +1,216 @@
+package report_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/verdicts"
+	"github.com/minibench/mini/trajectories"
+)
+
+// verdict is a record on what instances submit here.
+func verdict(id string, class evaluate.Class, change ...func(*evaluate.Record)) evaluate.Record {
+	sum := sha256.Sum256([]byte("diff"))
+	r := evaluate.Record{
+		Format: evaluate.Format, Instance: id, Model: "gpt-5-mini", RunID: "first", Class: class, Seconds: 60,
+		Basis: evaluate.Basis{PatchBytes: 4, PatchSHA256: hex.EncodeToString(sum[:])},
+		Runs:  []evaluate.Attempt{{Purpose: evaluate.ForVerdict, Class: class, Start: began}},
+	}
+	for _, f := range change {
+		f(&r)
+	}
+	return r
+}
+
+func because(reason string) func(*evaluate.Record) {
+	return func(r *evaluate.Record) { r.Reason = reason }
+}
+
+func flagged(without bool, names ...string) func(*evaluate.Record) {
+	return func(r *evaluate.Record) {
+		for _, name := range names {
+			r.Flags = append(r.Flags, suspect.Finding{Flag: suspect.Flag(name), File: "a"}, suspect.Finding{Flag: suspect.Flag(name), File: "b"})
+		}
+		r.ResolvedWithoutSuspect = &without
+	}
+}
+
+// bigEvaluation is a run of 500 with every kind of verdict.
+func bigEvaluation(t *testing.T) []evaluate.Record {
+	t.Helper()
+	auto := func(o *trajectories.Outcome) { o.Autosubmitted = true }
+	var records []evaluate.Record
+	n := 0
+	add := func(count int, class evaluate.Class, change ...func(*evaluate.Record)) {
+		for range count {
+			n++
+			id := fmt.Sprintf("django__django-%d", 10_000+n)
+			if n%20 == 0 {
+				writeJournal(t, "run", id, 1, began, outcome(trajectories.Limit, "LimitsExceeded", 250, auto))
+			} else {
+				writeJournal(t, "run", id, 1, began, outcome(trajectories.Submitted, "Submitted", 10+n%30))
+			}
+			records = append(records, verdict(id, class, change...))
+		}
+	}
+	add(230, evaluate.Resolved)
+	add(6, evaluate.Resolved, flagged(false, "test_file", "ci"))
+	add(9, evaluate.Unresolved, flagged(true, "test_config"))
+	add(4, evaluate.Unresolved, flagged(false, "marker_printed"))
+	add(3, evaluate.Unresolved, func(r *evaluate.Record) { r.Gold = evaluate.Unresolved })
+	add(1, evaluate.Resolved, func(r *evaluate.Record) { r.Noop = evaluate.Resolved })
+	add(190, evaluate.Unresolved, func(r *evaluate.Record) { r.Gold, r.Noop = evaluate.Resolved, evaluate.Unresolved })
+	add(9, evaluate.Unstable, because("resolved in 1 of 3 runs"))
+	add(1, evaluate.Unstable, because("2 of 3 runs took longer than 30 minutes, and the other one had \x1b[31m"+strings.Repeat("very ", 40)+"much to say"))
+	add(5, evaluate.Empty)
+	add(6, evaluate.ApplyFailed)
+	add(3, evaluate.TimedOut)
+	add(11, evaluate.Infrastructure, because("pull image docker.io/swebench/sweb.eval.x86_64.django: no space left on device"))
+	add(1, evaluate.Infrastructure, because("the sandbox was killed"))
+	add(1, evaluate.Infrastructure, because("the network is down"))
+	add(2, evaluate.Error, because("the parser parse_log_django cannot read this log: list index out of range"))
+	for _, id := range []string{"sympy__sympy-1", "sympy__sympy-2"} { // submitted, and not evaluated yet
+		writeJournal(t, "run", id, 1, began, outcome(trajectories.Submitted, "Submitted", 3))
+	}
+	writeJournal(t, "run", "flask__flask-1", 1, began, outcome(trajectories.Provider, "RateLimited", 1))
+	manifest(t, "run", 500, "openai", session(5*time.Hour, 0))
+	return records
+}
+
+func TestScore(t *testing.T) {
+	back := inTemporary(t)
+	records := bigEvaluation(t)
+	run := read(t, "run")
+	back()
+	s := report.NewScore(report.Evaluation{RunID: "first", Records: records, Run: run, Official: "run/gpt-5-mini.first.json", Now: began})
+	text := shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80)
+	golden(t, "score.txt", text)
+	if lines := strings.Count(text, "\n"); lines > 30 {
+		t.Errorf("%d lines for a batch of 500", lines)
+	}
+	for _, width := range []int{40, 60, 120} {
+		shown(t, func(b *bytes.Buffer) error { return s.Write(b, width) }, width)
+	}
+	if s.Complete() {
+		t.Error("complete, with infrastructure failures and patches that wait")
+	}
+	sum := s.NoResult + len(s.NotEvaluated)
+	for _, c := range s.Classes {
+		sum += c.Count
+		if c.Count != len(c.IDs) {
+			t.Errorf("%s: %d, and %d ids", c.Class, c.Count, len(c.IDs))
+		}
+	}
+	if sum != s.Instances || s.Instances != 500 {
+		t.Errorf("%d instances in %d", sum, s.Instances)
+	}
+}
+
+func TestSmallScores(t *testing.T) {
+	tests := []struct {
+		name string
+		e    report.Evaluation
+	}{
+		{"none", report.Evaluation{RunID: "first"}},
+		{"plain", report.Evaluation{RunID: "first", Records: []evaluate.Record{
+			verdict("a", evaluate.Resolved), verdict("b", evaluate.Unresolved), verdict("c", evaluate.Empty, func(r *evaluate.Record) { r.Seconds = 0 }),
+		}}},
+		{"stopped", report.Evaluation{
+			RunID: "first", Unfinished: []string{"b", "quarantined"}, IDs: []string{"a", "b", "c", "quarantined"},
+			Records:     []evaluate.Record{verdict("a", evaluate.Resolved), verdict("not-asked-for", evaluate.Resolved)},
+			Quarantined: []evaluate.Quarantined{{Instance: "quarantined", Gold: evaluate.TimedOut}},
+		}},
+		{"hostile", report.Evaluation{RunID: "first", Records: []evaluate.Record{
+			verdict("a\x1b[2J\u202e"+strings.Repeat("long", 40), evaluate.Unstable, because("one\ntwo")),
+			verdict("b\x1b[2J", evaluate.Unresolved, flagged(true, "a\x07b"), func(r *evaluate.Record) { r.Model = "org/model\x1b[0m" + strings.Repeat("x", 200) }),
+		}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := report.NewScore(tt.e)
+			golden(t, "score-"+tt.name+".txt", shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80))
+			golden(t, "score-"+tt.name+".json", indented(t, s))
+		})
+	}
+}
+
+// The folder of a run may hold several evaluations, and those of a baseline.
+func TestScores(t *testing.T) {
+	back := inTemporary(t)
+	for _, id := range []string{"a", "b", "c"} {
+		writeJournal(t, "run", id, 1, began, outcome(trajectories.Submitted, "Submitted", 3))
+	}
+	manifest(t, "run", 3, "openai", session(time.Minute, 0))
+	preds := map[string]trajectories.Prediction{}
+	for id, model := range map[string]string{"a": "gpt-5-mini", "b": "gpt-5", "c": "gpt-5-mini"} {
+		preds[id] = trajectories.Prediction{InstanceID: id, Model: model, Patch: "diff"}
+	}
+	if err := trajectories.WritePredictions("run/preds.json", preds); err != nil {
+		t.Fatal(err)
+	}
+	run := read(t, "run")
+	as := func(runID, model string, hours int) func(*evaluate.Record) {
+		return func(r *evaluate.Record) {
+			r.RunID, r.Model = runID, model
+			r.Runs[0].Start = began.Add(time.Duration(hours) * time.Hour)
+		}
+	}
+	var found verdicts.Found
+	for _, r := range []evaluate.Record{
+		verdict("a", evaluate.Resolved, as("again", "gpt-5-mini", 3)),
+		verdict("b", evaluate.Resolved, as("again", "gpt-5", 3)),
+		verdict("c", evaluate.Resolved, as("again", "gpt-5-mini", 3), func(r *evaluate.Record) { r.Basis.PatchSHA256 = "of another patch" }),
+		verdict("a", evaluate.Unresolved, as("first", "gpt-5-mini", 1)),
+		verdict("a", evaluate.Resolved, as("first", "other/agent", 2)),
+		verdict("a", evaluate.Unresolved, as("first", "gold", 4)),
+		verdict("c", evaluate.Infrastructure, as("first", "gold", 4)),
+		verdict("b", evaluate.Unresolved, as("first", "noop", 4)),
+	} {
+		found.Verdicts = append(found.Verdicts, verdicts.Verdict{Record: r})
+	}
+	var got []string
+	for _, s := range report.Scores(found, run, nil, began) {
+		got = append(got, fmt.Sprintf("%s%v %d of %d %v %v %v", s.RunID, s.Models, s.Rate.Resolved, s.Rate.Of, s.Quarantined, s.NotEvaluated, s.HasRun))
+	}
+	want := []string{
+		"first[gpt-5-mini] 0 of 3 [{a unresolved }] [b c] true",
+		"first[other/agent] 1 of 1 [{a unresolved }] [] false",
+		"again[gpt-5-mini gpt-5] 2 of 3 [{a unresolved }] [c] true",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	g := report.NewGlance(run, nil, began)
+	g.Verdicts = report.Scores(found, run, nil, began)
+	back()
+	golden(t, "glance-verdicts.txt", shown(t, func(b *bytes.Buffer) error { return g.Write(b, 80) }, 80))
+
+	baseline := verdicts.Found{Verdicts: found.Verdicts[5:]}
+	if scores := report.Scores(baseline, run, nil, began); len(scores) != 2 || scores[0].HasRun {
+		t.Errorf("of the baseline alone: %+v", scores)
+	}
+}
+
+// The names in JSON are for good.
+func TestScoreJSON(t *testing.T) {
+	data, err := json.Marshal(report.NewScore(report.Evaluation{RunID: "first", Records: []evaluate.Record{verdict("a", evaluate.Resolved)}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"format":"mini-score-1"`, `"rate":{"resolved":1,"of":1,"rate":1,`, `"class":"resolved"`, `"ids":["a"]`} {
+		if !bytes.Contains(data, []byte(want)) {
+			t.Errorf("no %s in %s", want, data)
+		}
+	}
+}

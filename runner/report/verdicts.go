@@ -1,0 +1,122 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/grade/saved"
+)
+
+// classRoom is the width of the longest class, in cells.
+const classRoom = 14
+
+// Verdict writes what came of one saved log: a line, and more of them where
+// there is more to say than fits. The path is never cut, so that it can be
+// copied.
+func Verdict(w io.Writer, l saved.Line, width int) error {
+	head := fmt.Sprintf("%-*s%s%s", classRoom, l.Class, gap, Printable(l.Path))
+	note := Printable(verdictNote(l))
+	if note != "" && ansi.StringWidth(head)+len(gap)+ansi.StringWidth(note) <= width {
+		head, note = head+gap+note, ""
+	}
+	if note != "" {
+		head += "\n" + strings.TrimSuffix(paragraph(note, width, classRoom+len(gap), 3), "\n")
+	}
+	_, err := fmt.Fprintln(w, head)
+	return err
+}
+
+// verdictNote says why it is so.
+func verdictNote(l saved.Line) string {
+	reason := ""
+	if l.InfraReason != nil {
+		reason = *l.InfraReason
+	}
+	switch l.Class {
+	case saved.Unresolved:
+		if !l.Applied {
+			return strings.TrimSuffix("no results in the log: "+reason, ": ")
+		}
+		var parts []string
+		if c := l.Counts.FailToPass; c.Total > 0 {
+			parts = append(parts, fmt.Sprintf("fixed %d of %d", c.Success, c.Total))
+		}
+		if c := l.Counts.PassToPass; c.Total > 0 {
+			parts = append(parts, fmt.Sprintf("kept %d of %d", c.Success, c.Total))
+		}
+		return strings.Join(parts, ", ")
+	case saved.Empty:
+		return "no patch"
+	case saved.Infrastructure:
+		return reason
+	case saved.Failed:
+		return *l.Error
+	}
+	return ""
+}
+
+// Verdicts writes how saved logs were judged in all: each class that occurs, and
+// the rate.
+func Verdicts(w io.Writer, t saved.Tally, width int) error {
+	digits := len(fmt.Sprint(t.Logs))
+	var s strings.Builder
+	for _, class := range saved.Classes() {
+		n := t.Classes[class]
+		if n == 0 && class != saved.Resolved && class != saved.Unresolved {
+			continue
+		}
+		head := fmt.Sprintf("%-*s%s%*d", classRoom, class, gap, digits, n)
+		if note := classNote(t, class); note != "" {
+			indent := len(head) + len(gap)
+			head += gap + strings.TrimLeft(paragraph(note, width, indent, 5), " ")
+		} else {
+			head += "\n"
+		}
+		s.WriteString(head)
+	}
+	if judged := t.Judged(); judged > 0 {
+		s.WriteString(paragraph(fmt.Sprintf("%s of %s that could be judged", Rate(t.Classes[saved.Resolved], judged), Count(judged, "log")), width, 0, 2))
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+func classNote(t saved.Tally, class saved.Class) string {
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	switch class {
+	case saved.Unresolved:
+		add(t.Partial, "fixed in part")
+		add(t.Silent, "without results in the log")
+		for _, r := range grade.Reasons(grade.Ambiguous) { // of these
+			add(t.Reasons[r], r)
+		}
+	case saved.Infrastructure:
+		for _, r := range grade.Reasons(grade.Environment) {
+			add(t.Reasons[r], r)
+		}
+	case saved.Failed:
+		parts = append(parts, "the log cannot be read, or its parser crashed")
+	case saved.Empty:
+		parts = append(parts, "patch.diff is empty")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Rate is a share with its 95% interval: "48.5% (95% interval 39.1% to 58.1%)".
+func Rate(successes, trials int) string {
+	low, high := grade.Interval(successes, trials)
+	share := 0.0
+	if trials > 0 {
+		share = float64(successes) / float64(trials)
+	}
+	return fmt.Sprintf("%.1f%% (95%% interval %.1f%% to %.1f%%)", 100*share, 100*low, 100*high)
+}

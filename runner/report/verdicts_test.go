@@ -1,0 +1,81 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/grade/saved"
+	"github.com/minibench/mini/runner/report"
+)
+
+func TestVerdicts(t *testing.T) {
+	module, memory, crash := "missing_module", "out_of_memory", "the log does \x1b[2J what it should not, at some length, so that it takes more than a line"
+	lines := []saved.Line{
+		{Path: "logs/a", Class: saved.Resolved, Applied: true, Resolution: grade.Full},
+		{Path: "logs/b", Class: saved.Unresolved, Applied: true, Resolution: grade.Partial, Counts: saved.Counts{
+			FailToPass: saved.Count{Success: 1, Failure: 2, Total: 3}, PassToPass: saved.Count{Success: 1200, Total: 1200},
+		}},
+		{Path: "logs/c", Class: saved.Unresolved, InfraReason: &module},
+		{Path: "logs/d", Class: saved.Unresolved},
+		{Path: "logs/" + strings.Repeat("deep/", 12) + "e", Class: saved.Infrastructure, InfraReason: &memory},
+		{Path: "logs/f\x1b[31m", Class: saved.Failed, Error: &crash},
+		{Path: "logs/g", Class: saved.Empty},
+	}
+	var tally saved.Tally
+	var out bytes.Buffer
+	for _, l := range lines {
+		tally.Add(l, 1)
+		if err := report.Verdict(&out, l, 80); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := report.Verdicts(&out, tally, 80); err != nil {
+		t.Fatal(err)
+	}
+	want := `resolved        logs/a
+unresolved      logs/b  fixed 1 of 3, kept 1200 of 1200
+unresolved      logs/c  no results in the log: missing_module
+unresolved      logs/d  no results in the log
+infrastructure  logs/` + strings.Repeat("deep/", 12) + `e
+                out_of_memory
+error           logs/f�[31m
+                the log does �[2J what it should not, at some length, so that it
+                takes more than a line
+empty           logs/g  no patch
+resolved        1
+unresolved      3  1 fixed in part, 2 without results in the log, 1
+                   missing_module
+empty           1  patch.diff is empty
+infrastructure  1  1 out_of_memory
+error           1  the log cannot be read, or its parser crashed
+20.0% (95% interval 3.6% to 62.4%) of 5 logs that could be judged
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	out.Reset()
+	if err := report.Verdicts(&out, tally, 50); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if ansi.StringWidth(strings.TrimSpace(line)) > 50 {
+			t.Errorf("too wide: %q", line)
+		}
+	}
+}
+
+// Without a verdict there is no rate.
+func TestNoVerdicts(t *testing.T) {
+	var out bytes.Buffer
+	if err := report.Verdicts(&out, saved.Tally{Logs: 1, Classes: map[saved.Class]int{saved.Failed: 1}}, 80); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "%") {
+		t.Errorf("a rate of nothing:\n%s", &out)
+	}
+}

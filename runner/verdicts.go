@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// verdictsDir is where evaluations leave their records, as
+// verdicts/RUN_ID/MODEL/INSTANCE.json (package runner/evaluate has the form).
+const verdictsDir = "verdicts"
+
+// maxVerdict bounds one record, in bytes.
+const maxVerdict = 16 << 20
+
+// verdict is what of a record says which patch it is on, and how that ended.
+type verdict struct {
+	Instance string `json:"instance_id"`
+	Model    string `json:"model_name_or_path"`
+	Class    string `json:"class"`
+	Basis    struct {
+		PatchSHA256 string `json:"patch_sha256"`
+		PatchBytes  int    `json:"patch_bytes"`
+	} `json:"basis"`
+	written time.Time
+}
+
+// on says whether the verdict is on this prediction, and not on an earlier one
+// of the same instance.
+func (v verdict) on(p trajectories.Prediction) bool {
+	if v.Instance != p.InstanceID || v.Model != p.Model || v.Class == "" || v.Basis.PatchBytes != len(p.Patch) {
+		return false
+	}
+	sum := sha256.Sum256([]byte(p.Patch))
+	return p.Patch == "" || v.Basis.PatchSHA256 == hex.EncodeToString(sum[:])
+}
+
+// judged forgets what is known of an instance's verdicts: there is a new one.
+func (f *Folder) judged(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.verdicts, id)
+}
+
+// verdict is the class of the newest verdict on a prediction; nil where there
+// is none.
+func (f *Folder) verdict(p trajectories.Prediction) *string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all, ok := f.verdicts[p.InstanceID]
+	if !ok {
+		all = readVerdicts(f.dir, p.InstanceID)
+		if f.verdicts == nil {
+			f.verdicts = map[string][]verdict{}
+		}
+		f.verdicts[p.InstanceID] = all
+	}
+	var newest *verdict
+	for i, v := range all {
+		if v.on(p) && (newest == nil || v.written.After(newest.written)) {
+			newest = &all[i]
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	class := newest.Class
+	return &class
+}
+
+// readVerdicts reads what evaluations have found of an instance, of all run
+// ids and models. What cannot be read is no verdict: evaluating finds it
+// missing too.
+func readVerdicts(dir, id string) []verdict {
+	var found []verdict
+	for _, run := range folders(filepath.Join(dir, verdictsDir)) {
+		for _, model := range folders(run) {
+			path := filepath.Join(model, id+".json")
+			info, err := os.Lstat(path)
+			v := verdict{}
+			if err != nil || readJSON(path, maxVerdict, &v) != nil {
+				continue
+			}
+			v.written = info.ModTime()
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// folders are the paths of the folders in one.
+func folders(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var paths []string
+	for _, e := range entries {
+		if e.IsDir() {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
+}
+
+// EnterVerdicts writes results.json anew with the verdicts that evaluations
+// have left in the folder. Nothing else in it changes, and a folder without
+// results stays without.
+func (f *Folder) EnterVerdicts() error {
+	var results Results
+	err := readJSON(filepath.Join(f.dir, resultsFile), maxResults, &results)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	preds, err := trajectories.ReadPredictions(filepath.Join(f.dir, predsFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range preds.List {
+		if r, ok := results.Instances[p.InstanceID]; ok {
+			r.Verdict = f.verdict(p)
+			results.Instances[p.InstanceID] = r
+		}
+	}
+	return writeJSON(filepath.Join(f.dir, resultsFile), results)
+}

@@ -1,0 +1,155 @@
+package runner_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/trajectories"
+)
+
+// heard collects what a batch says was submitted.
+type heard struct {
+	mu    sync.Mutex
+	preds map[string]string
+}
+
+func (s *heard) submitted(in datasets.Instance, p trajectories.Prediction) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.InstanceID != in.ID {
+		panic("a prediction of " + p.InstanceID + " for " + in.ID)
+	}
+	s.preds[in.ID] += p.Model + ": " + p.Patch
+}
+
+func TestSubmissionsAreToldOf(t *testing.T) {
+	dir := t.TempDir()
+	first := &heard{preds: map[string]string{}}
+	b := batch(t, dir, submits)
+	b.Submitted = first.submitted
+	if _, err := b.Run(t.Context(), rows("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "m: the patch\n", "b": "m: the patch\n"}
+	if diff := cmp.Diff(want, first.preds); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	_ = b.Folder.Close()
+
+	// Those that have a result are told of again, once.
+	second := &heard{preds: map[string]string{}}
+	b = batch(t, dir, submits)
+	b.Submitted = second.submitted
+	if _, err := b.Run(t.Context(), rows("a", "b", "c")); err != nil {
+		t.Fatal(err)
+	}
+	want["c"] = want["a"]
+	if diff := cmp.Diff(want, second.preds); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// judge leaves the record of a verdict in a run's folder.
+func judge(t *testing.T, dir, run, model, id, class, patch string, age time.Duration) {
+	t.Helper()
+	sum := sha256.Sum256([]byte(patch))
+	record, err := json.Marshal(map[string]any{
+		"instance_id": id, "model_name_or_path": model, "class": class,
+		"basis": map[string]any{"patch_sha256": hex.EncodeToString(sum[:]), "patch_bytes": len(patch)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "verdicts", run, model, id+".json")
+	written := time.Now().Add(-age)
+	for _, err := range []error{
+		os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, record, 0o600), os.Chtimes(path, written, written),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestVerdictsStandInTheResults(t *testing.T) {
+	dir := t.TempDir()
+	b := batch(t, dir, submits)
+	b.Submitted = func(in datasets.Instance, p trajectories.Prediction) {
+		if in.ID == "live" {
+			judge(t, dir, "one", "m", "live", "resolved", p.Patch, 0)
+			b.Log.Emit(runner.Event{Type: runner.Verdict, Instance: in.ID, Verdict: "resolved"})
+		}
+	}
+	const patch = "the patch\n"
+	judge(t, dir, "one", "m", "earlier", "unresolved", patch, time.Hour)
+	judge(t, dir, "two", "m", "earlier", "resolved", patch, time.Minute)
+	judge(t, dir, "one", "m", "another-patch", "resolved", strings.ToUpper(patch), 0)
+	judge(t, dir, "one", "gold", "another-model", "resolved", patch, 0)
+	if err := os.WriteFile(filepath.Join(dir, "verdicts", "one", "m", "torn.json"), []byte(`{"class":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{"live", "earlier", "another-patch", "another-model", "torn", "none"}
+	if _, err := b.Run(t.Context(), rows(ids...)); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"live": "resolved", "earlier": "resolved"}
+	if diff := cmp.Diff(want, verdicts(t, dir)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+
+	// What is judged after the run is entered by its name.
+	judge(t, dir, "one", "m", "none", "timed_out", patch, 0)
+	b.Log.Emit(runner.Event{Type: runner.Verdict, Instance: "none", Verdict: "timed_out"})
+	before := results(t, dir)
+	if err := b.Folder.EnterVerdicts(); err != nil {
+		t.Fatal(err)
+	}
+	want["none"] = "timed_out"
+	if diff := cmp.Diff(want, verdicts(t, dir)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	after := results(t, dir)
+	r := after["none"]
+	r.Verdict = nil
+	after["none"] = r
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("something else changed (-before +after)\n%s", diff)
+	}
+}
+
+func TestVerdictsWithoutARun(t *testing.T) {
+	folder, err := runner.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	if err := folder.EnterVerdicts(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder.Dir(), "results.json")); err == nil {
+		t.Error("results were made from nothing")
+	}
+}
+
+// verdicts are those in results.json.
+func verdicts(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for id, r := range results(t, dir) {
+		if r.Verdict != nil {
+			found[id] = *r.Verdict
+		}
+	}
+	return found
+}

@@ -1,0 +1,217 @@
+package trajectories
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxPatch bounds the patch of a prediction, in bytes.
+const MaxPatch = 100 << 20
+
+// Predictions is what a file of predictions says.
+type Predictions struct {
+	// List has one prediction for each id, in the order in which ids first
+	// appear. Where an id comes again, the last one counts, in the place of
+	// the first: the official harness has it so.
+	List []Prediction
+	// Warnings are sentences about what was odd and read all the same; they
+	// name the line.
+	Warnings []string
+}
+
+// ByID are the predictions by instance id.
+func (p Predictions) ByID() map[string]Prediction {
+	m := make(map[string]Prediction, len(p.List))
+	for _, one := range p.List {
+		m[one.InstanceID] = one
+	}
+	return m
+}
+
+// ReadPredictions reads a file in any of the forms in use: an object of
+// predictions, by id as a rule, a list, or one prediction a line. Whether a
+// dataset has the ids is not asked. Errors name the file and the line. Files
+// over 512 MB are refused, and patches over MaxPatch.
+func ReadPredictions(path string) (Predictions, error) {
+	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+	if err != nil {
+		return Predictions{}, fmt.Errorf("read predictions: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return Predictions{}, fmt.Errorf("read predictions %s: %w", path, err)
+	}
+	return ParsePredictions(path, data)
+}
+
+// ParsePredictions is ReadPredictions for bytes that come from elsewhere; name
+// stands in errors.
+func ParsePredictions(name string, data []byte) (Predictions, error) {
+	if len(data) > maxFile {
+		return Predictions{}, fmt.Errorf("read predictions %s: more than %d bytes", name, maxFile)
+	}
+	r := predReader{place: map[string]int{}, lines: map[string]int{}}
+	err := eachValue(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), r.value)
+	if err != nil {
+		return Predictions{}, fmt.Errorf("read predictions %s: %w", name, err)
+	}
+	return r.read, nil
+}
+
+// predReader collects predictions.
+type predReader struct {
+	read  Predictions
+	place map[string]int // id -> index in the list
+	lines map[string]int // id -> line of the prediction that counts so far
+}
+
+// value takes one value of the file: a prediction, a list, or an object of
+// them.
+func (r *predReader) value(v jsonValue) error {
+	switch v.data[0] {
+	case '[':
+		for _, item := range v.members {
+			if err := r.add("", item); err != nil {
+				return err
+			}
+		}
+		return nil
+	case '{':
+	default:
+		return v.wrong("an object or a list of predictions is needed, found %s", v.kind())
+	}
+	var objects int
+	for _, m := range v.members {
+		if m.key == "instance_id" {
+			return r.add("", v)
+		}
+		if m.data[0] == '{' {
+			objects++
+		}
+	}
+	if objects == 0 && len(v.members) > 0 {
+		return v.wrong("instance_id is missing")
+	}
+	for _, m := range v.members {
+		if err := r.add(m.key, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes one prediction; key is the id it stands under, or empty.
+func (r *predReader) add(key string, v jsonValue) error {
+	p, err := readPrediction(v)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.InstanceID == "" && key == "":
+		return v.wrong("instance_id is missing or empty")
+	case p.InstanceID == "":
+		p.InstanceID = key
+	case key != "" && key != p.InstanceID:
+		// Keys may be anything to the official harness.
+		r.warn(v, "the prediction under %.100q has the instance_id %.100q, which counts", key, p.InstanceID)
+	}
+	at, again := r.place[p.InstanceID]
+	if again {
+		r.warn(v, "%.100q is predicted again; this one counts, not the one of line %d", p.InstanceID, r.lines[p.InstanceID])
+		r.read.List[at] = p
+	} else {
+		r.place[p.InstanceID] = len(r.read.List)
+		r.read.List = append(r.read.List, p)
+	}
+	r.lines[p.InstanceID] = v.line
+	return nil
+}
+
+// maxWarnings bounds what a file can make us say.
+const maxWarnings = 100
+
+func (r *predReader) warn(v jsonValue, format string, args ...any) {
+	switch n := len(r.read.Warnings); {
+	case n < maxWarnings:
+		r.read.Warnings = append(r.read.Warnings, v.wrong(format, args...).Error())
+	case n == maxWarnings:
+		r.read.Warnings = append(r.read.Warnings, v.wrong("more is odd from here on").Error())
+	}
+}
+
+func readPrediction(v jsonValue) (Prediction, error) {
+	if v.data[0] != '{' {
+		return Prediction{}, v.wrong("a prediction is an object, found %s", v.kind())
+	}
+	var fields map[string]json.RawMessage // exact names, the last of a name: as in Python
+	if err := json.Unmarshal(v.data, &fields); err != nil {
+		return Prediction{}, v.wrong("%v", err)
+	}
+	var p Prediction
+	for _, f := range []struct {
+		name string
+		into *string
+	}{{"instance_id", &p.InstanceID}, {"model_name_or_path", &p.Model}, {"model_patch", &p.Patch}} {
+		raw, ok := fields[f.name]
+		null := !ok || string(raw) == "null"
+		if f.into == &p.Patch {
+			p.Null = null
+		}
+		if null {
+			continue
+		}
+		if field := (jsonValue{data: raw}); raw[0] != '"' {
+			return p, v.wrong("%s: a string is needed, found %s", f.name, field.kind())
+		}
+		if err := json.Unmarshal(raw, f.into); err != nil {
+			return p, v.wrong("%s: %v", f.name, err)
+		}
+		if strings.ContainsRune(*f.into, utf8.RuneError) && halfRune(raw) {
+			return p, v.wrong("%s: half of a surrogate pair, which is no text", f.name)
+		}
+	}
+	if len(p.Patch) > MaxPatch {
+		return p, v.wrong("model_patch: more than %d bytes", MaxPatch)
+	}
+	return p, nil
+}
+
+// halfRune tells whether a JSON string has an escape that is half of a
+// character. Go would put another character in its place, and the patch would
+// be a different one.
+func halfRune(raw []byte) bool {
+	unit := func(at int) rune { // the UTF-16 unit of an escape there, else -1
+		if at+6 > len(raw) || raw[at] != '\\' || raw[at+1] != 'u' {
+			return -1
+		}
+		n, err := strconv.ParseUint(string(raw[at+2:at+6]), 16, 16)
+		if err != nil {
+			return -1
+		}
+		return rune(n)
+	}
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		switch r := unit(i); {
+		case r >= 0xd800 && r <= 0xdbff:
+			if low := unit(i + 6); low < 0xdc00 || low > 0xdfff {
+				return true
+			}
+			i += 11
+		case r >= 0xdc00 && r <= 0xdfff:
+			return true
+		default:
+			i++ // whatever is escaped, such as another backslash
+		}
+	}
+	return false
+}

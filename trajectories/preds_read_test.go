@@ -1,0 +1,204 @@
+package trajectories_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+func TestReadPredictions(t *testing.T) {
+	one := []trajectories.Prediction{{Model: "m", InstanceID: "a", Patch: "p\n"}}
+	null := []trajectories.Prediction{{InstanceID: "a", Null: true}}
+	tests := map[string]struct {
+		content  string
+		want     []trajectories.Prediction
+		warnings []string
+	}{
+		"object":        {`{"a":{"model_name_or_path":"m","instance_id":"a","model_patch":"p\n"}}`, one, nil},
+		"object, no id": {`{"a":{"model_name_or_path":"m","model_patch":"p\n"}}`, one, nil},
+		"list":          {`[{"model_name_or_path":"m","instance_id":"a","model_patch":"p\n"}]`, one, nil},
+		"lines":         {`{"model_name_or_path":"m","instance_id":"a","model_patch":"p\n"}` + "\n\n", one, nil},
+		"one indented":  {"{\n \"model_name_or_path\": \"m\",\n \"instance_id\": \"a\",\n \"model_patch\": \"p\\n\"\n}", one, nil},
+		"windows": {
+			"\xef\xbb\xbf" + `{"model_name_or_path":"m","instance_id":"a","model_patch":"p\n"}` + "\r\n", one, nil,
+		},
+		"other fields": {
+			`{"usage":{"cost":1,"log":["{",[]]},"model_name_or_path":"m","instance_id":"a","model_patch":"p\n","MODEL_PATCH":7}`, one, nil,
+		},
+		"null patch":  {`[{"instance_id":"a","model_patch":null}]`, null, nil},
+		"no patch":    {`[{"instance_id":"a"}]`, null, nil},
+		"empty patch": {`[{"instance_id":"a","model_patch":""}]`, []trajectories.Prediction{{InstanceID: "a"}}, nil},
+		"null id":     {`{"a":{"instance_id":null,"model_name_or_path":null}}`, null, nil},
+		"bytes stay": {
+			`[{"instance_id":"a","model_patch":"\u00e9\ud83d\ude00\r\n\\ud800 \u0000\ufffd é"}]`,
+			[]trajectories.Prediction{{InstanceID: "a", Patch: "é😀\r\n\\ud800 \x00\ufffd é"}},
+			nil,
+		},
+		"order": {
+			"{\"instance_id\":\"b\"}\n{\"instance_id\":\"a\"}",
+			[]trajectories.Prediction{{InstanceID: "b", Null: true}, {InstanceID: "a", Null: true}},
+			nil,
+		},
+		"again": {
+			"{\"instance_id\":\"a\",\"model_name_or_path\":\"x\"}\n{\"instance_id\":\"b\"}\n" +
+				`{"instance_id":"a","model_name_or_path":"m","model_patch":"p\n"}`,
+			[]trajectories.Prediction{one[0], {InstanceID: "b", Null: true}},
+			[]string{`line 3: "a" is predicted again; this one counts, not the one of line 1`},
+		},
+		"key again": {
+			"{\"a\":{},\n\"a\":{\"model_name_or_path\":\"m\",\"model_patch\":\"p\\n\"}}", one,
+			[]string{`line 2: "a" is predicted again; this one counts, not the one of line 1`},
+		},
+		"another key": {
+			"{\n\"x\":{\"instance_id\":\"a\"}}", null,
+			[]string{`line 2: the prediction under "x" has the instance_id "a", which counts`},
+		},
+		"nothing":      {"{}", nil, nil},
+		"empty":        {"", nil, nil},
+		"empty list":   {" [ ] ", nil, nil},
+		"blank lines":  {"\r\n \n", nil, nil},
+		"mixed values": {`[] {} {"instance_id":"a"}`, null, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "p")
+			if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := trajectories.ReadPredictions(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(trajectories.Predictions{List: test.want, Warnings: test.warnings}, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadPredictionsRefuses(t *testing.T) {
+	tests := map[string]struct{ content, err string }{
+		"no id":             {`[{"model_patch":"x"}]`, "line 1: instance_id is missing"},
+		"no id on a line":   {"{\"instance_id\":\"a\"}\n{\"model_patch\":\"x\"}", "line 2: instance_id is missing"},
+		"empty id":          {`{"":{"model_patch":"x"}}`, "line 1: instance_id is missing or empty"},
+		"id is a number":    {"\n{\"instance_id\":7}", "line 2: instance_id: a string is needed, found a number"},
+		"text":              {"hello", "line 1: invalid character 'h'"},
+		"a number":          {"7", "line 1: an object or a list of predictions is needed, found a number"},
+		"a string":          {"\n\"x\"", "line 2: an object or a list of predictions is needed, found a string"},
+		"null":              {"null", "line 1: an object or a list of predictions is needed, found null"},
+		"list of strings":   {"[\"a\",\n\"b\"]", "line 1: a prediction is an object, found a string"},
+		"object of lists":   {"{\"a\":{},\n\"b\":[]}", "line 2: a prediction is an object, found a list"},
+		"patch is a number": {"[\n{\"instance_id\":\"a\",\"model_patch\":7}]", "line 2: model_patch: a string is needed, found a number"},
+		"patch is a list":   {`[{"instance_id":"a","model_patch":["x"]}]`, "line 1: model_patch: a string is needed, found a list"},
+		"patch is true":     {`[{"instance_id":"a","model_patch":true}]`, "line 1: model_patch: a string is needed, found true or false"},
+		"model is a number": {`[{"instance_id":"a","model_name_or_path":1}]`, "line 1: model_name_or_path: a string is needed"},
+		"cut":               {"{\"a\":\n{\"instance_id\":\"a\"", "line 2: unexpected end of JSON input"},
+		"cut between":       {"[{\"instance_id\":\"a\"},\n", "line 1: unexpected end of JSON input"},
+		"second is torn":    {"{\"instance_id\":\"a\"}\n{\"instance", "line 2: unexpected end"},
+		"bad within":        {"[\n{\"instance_id\":\"a\"},\n{\"instance_id\":\n'b'}]", `line 4: invalid character '\''`},
+		"comma at the end":  {"{\"a\":{},\n}", "line 2: invalid character '}'"},
+		"comma after":       {"{\"a\":{}}\n,", "line 2: invalid character ','"},
+		"no comma":          {"[{\"instance_id\":\"a\"}\n{\"instance_id\":\"b\"}]", "line 2: invalid character '{'"},
+		"not UTF-8":         {"{\"instance_id\":\"a\"}\n{\"instance_id\":\"b\",\n\"model_patch\":\"\xff\"}", "line 3: this is not UTF-8"},
+		"half of a pair":    {`[{"instance_id":"a","model_patch":"\ud83d x"}]`, "line 1: model_patch: half of a surrogate pair"},
+		"other half":        {`[{"instance_id":"a","model_patch":"\\\udE00"}]`, "line 1: model_patch: half of a surrogate pair"},
+		"UTF-16":            {"\xff\xfe[\x00]\x00", "line 1: invalid character"},
+		"too deep":          {strings.Repeat("[", 20_000), "line 1: invalid character '[' exceeded max depth"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := trajectories.ParsePredictions("some/file", []byte(test.content))
+			if err == nil || !strings.Contains(err.Error(), "read predictions some/file: "+test.err) {
+				t.Errorf("error %v, want the file and %q", err, test.err)
+			}
+		})
+	}
+	missing := filepath.Join(t.TempDir(), "none.json")
+	if _, err := trajectories.ReadPredictions(missing); err == nil || !strings.Contains(err.Error(), missing) {
+		t.Errorf("error %v, want the name of the file", err)
+	}
+}
+
+func TestReadLongPatch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 200 MB, which takes seconds")
+	}
+	patch := strings.Repeat("x", trajectories.MaxPatch-1) + "\n"
+	file := func(patch string) []byte {
+		return []byte(`{"instance_id":"a","model_patch":"` + strings.ReplaceAll(patch, "\n", `\n`) + `"}`)
+	}
+	got, err := trajectories.ParsePredictions("f", file(patch))
+	if err != nil || len(got.List) != 1 || got.List[0].Patch != patch {
+		t.Errorf("%d predictions, error %v", len(got.List), err)
+	}
+	_, err = trajectories.ParsePredictions("f", file(patch+"\n"))
+	if err == nil || !strings.Contains(err.Error(), "line 1: model_patch: more than 104857600 bytes") {
+		t.Errorf("error %v, want the bound", err)
+	}
+}
+
+func TestManyWarnings(t *testing.T) {
+	got, err := trajectories.ParsePredictions("f", []byte(strings.Repeat("{\"instance_id\":\"a\"}\n", 1000)))
+	if err != nil || len(got.Warnings) != 101 || got.Warnings[100] != "line 102: more is odd from here on" {
+		t.Errorf("%d warnings, the last %q, error %v", len(got.Warnings), got.Warnings[len(got.Warnings)-1], err)
+	}
+}
+
+func TestReadRealPredictions(t *testing.T) {
+	for _, path := range realFiles(t, "predictions/*") {
+		got, err := trajectories.ReadPredictions(path)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if len(got.List) == 0 || len(got.Warnings) > 0 || got.List[0].Model == "" {
+			t.Errorf("%s: %d predictions, warnings %q", path, len(got.List), got.Warnings)
+		}
+		t.Logf("%s: %d predictions, the first of %s", filepath.Base(path), len(got.List), got.List[0].Model)
+	}
+}
+
+func FuzzParsePredictions(f *testing.F) {
+	f.Add([]byte("{\"instance_id\":\"a\",\"model_patch\":null}\r\n{\"instance_id\":\"a\",\"model_patch\":\"\\ud83d\\ude00\"}\n"))
+	f.Add([]byte(`{"a":{"model_patch":"x","model_name_or_path":"m"},"b":{"instance_id":"c"}}`))
+	f.Add([]byte("\xef\xbb\xbf[{\"instance_id\":\"a\"},7]"))
+	f.Add([]byte(`{"a" 1,}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := trajectories.ParsePredictions("f", data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "read predictions f: line ") {
+				t.Errorf("error without a line: %v", err)
+			}
+			return
+		}
+		// What was read can be written, and reads the same.
+		ids := map[string]bool{}
+		for _, p := range got.List {
+			if p.InstanceID == "" || ids[p.InstanceID] || p.Null && p.Patch != "" {
+				t.Errorf("%+v cannot be", p)
+			}
+			ids[p.InstanceID] = true
+		}
+		path := filepath.Join(t.TempDir(), "preds.json")
+		if err := trajectories.WritePredictions(path, got.ByID()); err != nil {
+			t.Fatal(err)
+		}
+		again, err := trajectories.ReadPredictions(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got.List {
+			got.List[i].Null = false // the file does not keep it
+		}
+		slices.SortFunc(got.List, func(a, b trajectories.Prediction) int { return strings.Compare(a.InstanceID, b.InstanceID) })
+		if diff := cmp.Diff(got.List, again.List); diff != "" || len(again.Warnings) > 0 {
+			t.Errorf("warnings %q; (-first +second)\n%s", again.Warnings, diff)
+		}
+	})
+}
