@@ -48,7 +48,7 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	o.configFlags.flags(f)
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the run (in mini-runs/)")
 	f.IntP("workers", "w", 1, "`N` instances at once (default 1)")
-	f.Lookup("model").Usage = "`NAME` of the model; R: its script, a file"
+	f.Lookup("model").Usage = "`NAME` of the model; R: its replies"
 	f.String("replies", "", "`R`: file of replies for a scripted model; \"wrong\": the demo's")
 	f.String("network", "", "`NAME`: none (default), bridge ...")
 	f.String("keep", "", "`W` stay: none, failed, all; S as 80GB")
