@@ -24,26 +24,6 @@ type Model interface {
 	Query(ctx context.Context, messages []Message) (Reply, error)
 }
 
-// Role says who speaks.
-type Role string
-
-// The roles of the chat completion APIs.
-const (
-	System    Role = "system"
-	User      Role = "user"
-	Assistant Role = "assistant"
-	Tool      Role = "tool"
-)
-
-// Message is one turn of a conversation, in the form every provider shares.
-type Message struct {
-	Role    Role   `json:"role"`
-	Content string `json:"content"`
-	// Reasoning is the thinking a provider shows beside the content; it is
-	// recorded, and sent back only where a provider asks for it.
-	Reasoning string `json:"reasoning_content,omitempty"`
-}
-
 // Finish says why a reply ended.
 type Finish string
 
@@ -51,6 +31,7 @@ type Finish string
 const (
 	FinishStop   Finish = "stop"
 	FinishLength Finish = "length"         // the token limit cut the reply
+	FinishTools  Finish = "tool_calls"     // the model waits for its tools
 	FinishFilter Finish = "content_filter" // the provider withheld it
 )
 
