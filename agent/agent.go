@@ -33,6 +33,9 @@ type Session struct {
 	Environment env.Environment
 	Recorder    Recorder
 	Task        Task
+	// Allow is asked before each call of the model; its error ends the attempt,
+	// as ErrBudgetExhausted does. nil allows everything.
+	Allow func() error
 	// Approve is asked before each command; nil approves everything.
 	Approve func(ctx context.Context, command string) error
 }

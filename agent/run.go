@@ -71,6 +71,9 @@ func (r *run) checkLimits() error {
 	if limit := r.cfg.wallTime(); limit > 0 && time.Since(r.started) >= limit {
 		return ErrTimeExceeded
 	}
+	if r.Allow != nil {
+		return r.Allow()
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 type witness struct {
 	journal  *trajectories.Journal
 	log      *Log
+	purse    *purse
 	instance string
 	attempt  int
 	step     int
@@ -28,6 +29,7 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 	case trajectories.Call:
 		w.step++
 		w.cost += float64(d.Cost)
+		w.purse.pay(d.Cost)
 	case trajectories.Execution:
 		e := w.event(Step)
 		e.Command, e.ExitCode, e.TimedOut = shorten(d.Command), d.ExitCode, d.TimedOut
