@@ -199,6 +199,7 @@ func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info 
 		Image:       c.Image,
 		ImageID:     img.id,
 		ImageDigest: img.digest,
+		ImageArch:   img.arch,
 		Warnings:    warnings,
 	}
 	if h.DirMissing {
