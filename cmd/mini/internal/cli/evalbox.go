@@ -11,6 +11,7 @@ import (
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/images"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
 )
 
 // evalProfile names what evalConfig gives, in verdicts; another profile makes
@@ -66,12 +67,12 @@ func (b evalBoxes) Start(ctx context.Context, in datasets.Instance) (env.Environ
 }
 
 // Identify implements evaluate.Identifying.
-func (b evalBoxes) Identify(ctx context.Context, in datasets.Instance) (id, digest string, err error) {
+func (b evalBoxes) Identify(ctx context.Context, in datasets.Instance) (evaluate.Image, error) {
 	img, here, err := b.images.Look(ctx, evalNeed(b.base, in))
 	if err != nil || !here {
-		return "", "", err
+		return evaluate.Image{}, err
 	}
-	return img.ID, img.Digest, nil
+	return evaluate.Image{ID: img.ID, Digest: img.Digest, Arch: img.Arch}, nil
 }
 
 // Expect has images pulled ahead of the evaluations.
