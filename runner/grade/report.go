@@ -1,7 +1,6 @@
 package grade
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ type Report struct {
 // JSON is the content of report.json, byte for byte as the official harness
 // writes it.
 func (r Report) JSON(instanceID string) []byte {
-	return pyJSON(object{{instanceID, r.object()}})
+	return pyJSON(object{{instanceID, r.object()}}, wide)
 }
 
 func (r Report) object() object {
@@ -63,15 +62,27 @@ func readResolved(data []byte, instanceID string) (bool, error) {
 	if err := json.Unmarshal(all[instanceID], &own); err != nil {
 		return false, fmt.Errorf("%w: %w", errBadReport, err)
 	}
-	raw := bytes.TrimSpace(own["resolved"])
-	if len(raw) == 0 {
+	raw, ok := own["resolved"]
+	if !ok {
 		return false, errBadReport
 	}
-	switch string(raw) { // what Python takes for false
-	case "false", "null", "0", "0.0", `""`, "[]", "{}":
-		return false, nil
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return false, fmt.Errorf("%w: %w", errBadReport, err)
 	}
-	return true, nil
+	switch v := value.(type) { // what Python takes for true
+	case bool:
+		return v, nil
+	case float64:
+		return v != 0, nil
+	case string:
+		return v != "", nil
+	case []any:
+		return len(v) > 0, nil
+	case map[string]any:
+		return len(v) > 0, nil
+	}
+	return false, nil
 }
 
 // Verdict is what the log of an evaluation says of a patch.

@@ -52,19 +52,21 @@ func assetsOf(in datasets.Instance) ([]Asset, error) {
 }
 
 // withAssets adds the commands that copy the assets, just before the tests;
-// without a start marker they come last. Paths are not quoted, as in the
+// without a start marker they come last, after a blank line. Paths are not quoted, as in the
 // official script: a row may run what it likes anyway.
 func withAssets(text string, assets []Asset) string {
 	if len(assets) == 0 {
 		return text
 	}
-	var lines strings.Builder
-	for _, a := range assets {
-		fmt.Fprintf(&lines, "mkdir -p $(dirname %s) && cp %s %s\n", a.into, a.Path, a.into)
+	lines := make([]string, len(assets))
+	for i, a := range assets {
+		lines[i] = fmt.Sprintf("mkdir -p $(dirname %s) && cp %s %s", a.into, a.Path, a.into)
 	}
-	at := len(text)
-	if marker := strings.Index(text, Start); marker >= 0 {
-		at = strings.LastIndex(text[:marker], "\n") + 1
+	commands := strings.Join(lines, "\n")
+	marker := strings.Index(text, Start)
+	if marker < 0 {
+		return text + "\n" + commands
 	}
-	return text[:at] + lines.String() + text[at:]
+	at := strings.LastIndex(text[:marker], "\n") + 1
+	return text[:at] + commands + "\n" + text[at:]
 }

@@ -225,7 +225,7 @@ func TestAssets(t *testing.T) {
 	}{
 		"object":    {row, object, begin + "a\n" + copies + row[2:] + "\n", both},
 		"string":    {row, string(quoted), begin + "a\n" + copies + row[2:] + "\n", both},
-		"no marker": {"a", object, begin + "a\n" + copies, both},
+		"no marker": {"a", object, begin + "a\n\n" + strings.TrimSuffix(copies, "\n"), both},
 		"first":     {row[2:], object, begin + copies + row[2:] + "\n", both},
 		"null":      {"a", "null", begin + "a\n", nil},
 		"empty":     {"a", `""`, begin + "a\n", nil},
