@@ -93,6 +93,16 @@ type Verdict struct {
 	// ExitCode is the one that the log has for the tests; nil when there is
 	// none.
 	ExitCode *int64
+	Claims   Claims
+}
+
+// Claims is what a log says of tests, be it believed or not: the report is
+// silent about a log that its exit code denies.
+type Claims struct {
+	// Passed and Failed are how many tests of the row did, by the log. A test
+	// passes as it does for the verdict, and fails only where the log says so.
+	Passed, Failed int
+	AnyFailed      bool // some test did, of the row or not
 }
 
 // Judge gives the verdict on a log of an evaluation, whose text has universal
@@ -110,6 +120,9 @@ func (r Rubric) Judge(text string) (Verdict, error) {
 		return Verdict{}, err
 	}
 	v.ExitCode = log.ExitCode
+	if log.Denied != nil {
+		v.Claims = r.claims(log.Denied, r.Compare(log.Denied))
+	}
 	if !log.Found {
 		v.Report.Failure = Classify(text)
 		return v, nil
@@ -118,6 +131,7 @@ func (r Rubric) Judge(text string) (Verdict, error) {
 		return Verdict{}, fmt.Errorf("%s %w: %w", r.InstanceID, ErrNotGradable, r.EvalType.wrong())
 	}
 	tests := r.Compare(log.Tests)
+	v.Claims = r.claims(log.Tests, tests)
 	v.Resolution = tests.Resolution()
 	v.Report.Applied = true
 	v.Report.Resolved = v.Resolution == Full

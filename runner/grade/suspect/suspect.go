@@ -54,8 +54,10 @@ const (
 	// MarkerPrinted is a marker that something else than the shell's trace of
 	// the script printed.
 	MarkerPrinted Flag = "marker_printed"
-	// ExitDisagrees says that tests passed and none failed by the log, while
-	// the command that ran them failed.
+	// ExitDisagrees says that what the log claims of its tests, and what it says
+	// they exited with, cannot both be true: none failed while the command
+	// failed, or some did while it did not, or it says several things, or
+	// nothing where the script would.
 	ExitDisagrees Flag = "exit_code_disagrees"
 )
 
