@@ -1,6 +1,7 @@
 package grade
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,14 +68,17 @@ func readResolved(data []byte, instanceID string) (bool, error) {
 		return false, errBadReport
 	}
 	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber() // Python reads numbers of any size
+	if err := dec.Decode(&value); err != nil {
 		return false, fmt.Errorf("%w: %w", errBadReport, err)
 	}
 	switch v := value.(type) { // what Python takes for true
 	case bool:
 		return v, nil
-	case float64:
-		return v != 0, nil
+	case json.Number:
+		f, _ := v.Float64() // too large is infinite
+		return f != 0, nil
 	case string:
 		return v != "", nil
 	case []any:

@@ -37,7 +37,7 @@ func TestSummarize(t *testing.T) {
 		"no key":     {"report.json": `{"no key": {}}`},
 		"other case": {"report.json": `{"other case": {"Resolved": true}}`},
 		"a string":   {"report.json": `{"a string": "resolved"}`},
-		"truthy":     {"report.json": `{"truthy": {"resolved": 1}}`},
+		"truthy":     {"report.json": `{"truthy": {"resolved": 1e999}}`},
 		"falsy":      {"report.json": `{"falsy": {"resolved": null}}`},
 		"minus zero": {"report.json": `{"minus zero": {"resolved": -0.0}}`},
 		"no report":  {"test_output.txt": "Killed\r\n"},

@@ -30,13 +30,19 @@ func assetsOf(in datasets.Instance) ([]Asset, error) {
 	if len(strings.TrimSpace(string(raw))) == 0 {
 		return nil, nil
 	}
-	var lists map[string][]json.RawMessage
-	if err := json.Unmarshal(raw, &lists); err != nil {
+	var columns map[string]json.RawMessage // others than these two may be of any form
+	if err := json.Unmarshal(raw, &columns); err != nil {
 		return nil, fmt.Errorf("image_assets: an object of lists is needed: %w", err)
 	}
 	var assets []Asset
 	for _, key := range []string{"test_patch", "patch"} {
-		for i, item := range lists[key] {
+		var list []json.RawMessage
+		if given := columns[key]; given != nil && string(given) != `""` {
+			if err := json.Unmarshal(given, &list); err != nil {
+				return nil, fmt.Errorf("image_assets: %s: a list is needed: %w", key, err)
+			}
+		}
+		for i, item := range list {
 			var a struct{ Path, URL string }
 			if err := json.Unmarshal(item, &a); err != nil || a.Path == "" {
 				continue // a bare address, which has no place in the repository
