@@ -3,12 +3,14 @@ package report
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -64,9 +66,31 @@ func Scores(found verdicts.Found, run *runner.Run, ids []string, now time.Time) 
 		if g.ofRun { // else its costs are of other patches
 			e.Run = run
 		}
-		scores = append(scores, NewScore(e))
+		s := NewScore(e)
+		s.Official = officialOf(found.Dir, s)
+		scores = append(scores, s)
 	}
 	return scores
+}
+
+// officialOf is the path of the official summary in the folder, which is called
+// after one of the models; empty where there is none.
+func officialOf(dir string, s Score) string {
+	run, err := grade.NewRun(dir, s.RunID)
+	if err != nil {
+		return ""
+	}
+	for _, m := range s.Models {
+		name, err := run.SummaryName(m)
+		if err != nil {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
 }
 
 func isBaseline(name string) bool { return name == evaluate.GoldModel || name == evaluate.NoopModel }
