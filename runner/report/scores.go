@@ -31,7 +31,7 @@ func Scores(found verdicts.Found, run *runner.Run, ids []string, now time.Time) 
 		ofRun     bool // the run's own submissions
 	}
 	var groups []*group
-	base, own := baselineOf(found), submissionsOf(run)
+	base, own := baselineOf(found), SubmissionsOf(run)
 	for _, v := range byModel(found) {
 		first := v[0]
 		v = slices.DeleteFunc(v, func(v verdicts.Verdict) bool { return own.stale(v.Record) })
@@ -142,12 +142,12 @@ func (b baseline) complete(r evaluate.Record) evaluate.Record {
 	return r
 }
 
-// submissions are the predictions of a run, by instance.
-type submissions map[string]trajectories.Prediction
+// Submissions are the predictions of a run, by instance.
+type Submissions map[string]trajectories.Prediction
 
-// submissionsOf reads them from where evaluations do. What cannot be read is
+// SubmissionsOf reads them from where evaluations do. What cannot be read is
 // as good as missing: no verdict is tied to the run then.
-func submissionsOf(run *runner.Run) submissions {
+func SubmissionsOf(run *runner.Run) Submissions {
 	if run == nil {
 		return nil
 	}
@@ -159,13 +159,13 @@ func submissionsOf(run *runner.Run) submissions {
 }
 
 // has says that a verdict is on a submission of the run.
-func (s submissions) has(r evaluate.Record) bool {
+func (s Submissions) has(r evaluate.Record) bool {
 	p, ok := s[r.Instance]
 	return ok && p.Model == r.Model && !s.stale(r)
 }
 
 // stale says that a verdict is on what the run's instance had submitted before.
-func (s submissions) stale(r evaluate.Record) bool {
+func (s Submissions) stale(r evaluate.Record) bool {
 	p, ok := s[r.Instance]
 	if !ok || p.Model != r.Model {
 		return false
