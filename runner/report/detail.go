@@ -27,7 +27,7 @@ type Detail struct {
 	Files     []string   `json:"files"`
 	// Verdicts are those on what the instance has submitted; Judge adds them.
 	Verdicts []Judgement `json:"verdicts,omitempty"`
-	Unread    []string   `json:"unread,omitempty"`
+	Unread   []string    `json:"unread,omitempty"`
 }
 
 // Attempt is one attempt at an instance; Class is empty where it has not ended.

@@ -14,6 +14,16 @@ func (p *Plain) verdict(e runner.Event) {
 	if !e.Again {
 		p.judged++
 	}
+	text := Judged(e)
+	if p.Patches > 0 {
+		p.write("", 6, "[%d/%d] %s  %s", p.judged, p.Patches, p.name(e), text)
+	} else {
+		p.about(e, "verdict: %s", text)
+	}
+}
+
+// Judged is a verdict on a line: its class, how long it took, and why.
+func Judged(e runner.Event) string {
 	text := words(e.Verdict)
 	if e.Again {
 		text += ", tried again"
@@ -25,12 +35,7 @@ func (p *Plain) verdict(e runner.Event) {
 	if e.Text != "" && e.Verdict != string(evaluate.Resolved) {
 		text += "  " + e.Text
 	}
-	text = strings.TrimRight(text, " ")
-	if p.Patches > 0 {
-		p.write("", 6, "[%d/%d] %s  %s", p.judged, p.Patches, p.name(e), text)
-	} else {
-		p.about(e, "verdict: %s", text)
-	}
+	return strings.TrimRight(text, " ")
 }
 
 // tookVerdict is how long an evaluation took, or that nothing had to be run.
