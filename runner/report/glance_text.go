@@ -134,7 +134,11 @@ func (g Glance) writeShort(s *strings.Builder, width int) {
 	}
 	for _, r := range g.Rows {
 		outcome := cmp.Or(r.Status, "not finished")
-		if note := patchOf(r); note != "" {
+		note := patchOf(r)
+		if judged != nil { // which takes room
+			note = strings.TrimPrefix(note, "patch of ")
+		}
+		if note != "" {
 			outcome += ", " + note
 		}
 		row := []string{r.ID, fmt.Sprint(r.Steps), g.costOf(r), span(r.Seconds), outcome}

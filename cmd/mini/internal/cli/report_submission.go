@@ -54,6 +54,9 @@ func (o *submissionOptions) run(s Streams, dir string) error {
 	if err != nil {
 		return before(err)
 	}
+	if len(run.Instances) == 0 {
+		return usagef("%s is no run of mini bench: it has verdicts on patches from elsewhere, and the leaderboard wants the trajectories too", dir)
+	}
 	score, err := o.pick(g.Verdicts, dir)
 	if err != nil {
 		return err
@@ -72,7 +75,7 @@ func (o *submissionOptions) run(s Streams, dir string) error {
 		return usagef("%w; see mini report %s", err, dir)
 	}
 	if err != nil {
-		return err
+		return before(err)
 	}
 	return o.show(s, res)
 }
@@ -92,12 +95,12 @@ func (o *submissionOptions) pick(scores []report.Score, dir string) (report.Scor
 	if len(known) > 0 {
 		return report.Score{}, usagef("%s has no evaluation %.60q; it has %s", dir, o.runID, strings.Join(known, ", "))
 	}
-	return report.Score{}, usagef("%s has no verdicts on what it submitted; first: mini eval -p %s --subset SET", dir, dir)
+	return report.Score{}, usagef("%s has no verdicts on what it submitted; first: mini eval -p %s", dir, dir)
 }
 
 // nameOf is the name that a folder's bears after its date.
 func nameOf(dir string) string {
-	name := filepath.Base(filepath.Clean(dir))
+	name := strings.Join(strings.Fields(filepath.Base(filepath.Clean(dir))), " ")
 	if date, rest, ok := strings.Cut(name, "_"); ok && rest != "" {
 		if _, err := time.Parse("20060102", date); err == nil {
 			return rest
