@@ -105,6 +105,7 @@ func TestScore(t *testing.T) {
 	if s.Complete() {
 		t.Error("complete, with infrastructure failures and patches that wait")
 	}
+	golden(t, "score-repos.txt", shown(t, func(b *bytes.Buffer) error { return s.WriteRepos(b, 80) }, 80))
 	sum := s.NoResult + len(s.NotEvaluated)
 	for _, c := range s.Classes {
 		sum += c.Count
