@@ -24,26 +24,6 @@ type Model interface {
 	Query(ctx context.Context, messages []Message) (Reply, error)
 }
 
-// Role says who speaks.
-type Role string
-
-// The roles of the chat completion APIs.
-const (
-	System    Role = "system"
-	User      Role = "user"
-	Assistant Role = "assistant"
-	Tool      Role = "tool"
-)
-
-// Message is one turn of a conversation, in the form every provider shares.
-type Message struct {
-	Role    Role   `json:"role"`
-	Content string `json:"content"`
-	// Reasoning is the thinking a provider shows beside the content; it is
-	// recorded, and sent back only where a provider asks for it.
-	Reasoning string `json:"reasoning_content,omitempty"`
-}
-
 // Finish says why a reply ended.
 type Finish string
 
@@ -51,6 +31,7 @@ type Finish string
 const (
 	FinishStop   Finish = "stop"
 	FinishLength Finish = "length"         // the token limit cut the reply
+	FinishTools  Finish = "tool_calls"     // the model waits for its tools
 	FinishFilter Finish = "content_filter" // the provider withheld it
 )
 
@@ -71,44 +52,34 @@ type Reply struct {
 }
 
 // Usage counts the tokens of one call, or of many added up. Prompt includes
-// CacheRead, Completion includes Reasoning.
+// CacheRead and CacheWrite, CacheWrite includes CacheWriteHour, and Completion
+// includes Reasoning.
 type Usage struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`
 	CacheRead  int64 `json:"cached_tokens,omitempty"`
-	Reasoning  int64 `json:"reasoning_tokens,omitempty"`
+	// CacheWrite were written into the provider's cache, where that is billed;
+	// CacheWriteHour of them for an hour rather than for minutes.
+	CacheWrite     int64 `json:"cache_write_tokens,omitempty"`
+	CacheWriteHour int64 `json:"cache_write_hour_tokens,omitempty"`
+	Reasoning      int64 `json:"reasoning_tokens,omitempty"`
+	// Unpriced counts calls whose cost nobody knows: a sum of costs is short of
+	// what these took.
+	Unpriced int64 `json:"unpriced_calls,omitempty"`
 }
 
 // Add returns the sum of both.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
-		Prompt:     u.Prompt + v.Prompt,
-		Completion: u.Completion + v.Completion,
-		CacheRead:  u.CacheRead + v.CacheRead,
-		Reasoning:  u.Reasoning + v.Reasoning,
+		Prompt:         u.Prompt + v.Prompt,
+		Completion:     u.Completion + v.Completion,
+		CacheRead:      u.CacheRead + v.CacheRead,
+		CacheWrite:     u.CacheWrite + v.CacheWrite,
+		CacheWriteHour: u.CacheWriteHour + v.CacheWriteHour,
+		Reasoning:      u.Reasoning + v.Reasoning,
+		Unpriced:       u.Unpriced + v.Unpriced,
 	}
 }
 
-// Cost is money, in US dollars.
+// Cost is money, in US dollars: as much of it as is known (see Usage.Unpriced).
 type Cost float64
-
-// Price is what tokens cost, in US dollars per million. A zero Price means
-// that the price is not known, and every call costs 0.
-type Price struct {
-	Input  float64 `yaml:"input" json:"input"`
-	Cached float64 `yaml:"cached" json:"cached"` // prompt tokens read from the provider's cache; 0 means Input
-	Output float64 `yaml:"output" json:"output"`
-}
-
-// Known says whether there is a price at all.
-func (p Price) Known() bool { return p != Price{} }
-
-// Of returns the cost of one call.
-func (p Price) Of(u Usage) Cost {
-	cached := p.Cached
-	if cached == 0 {
-		cached = p.Input
-	}
-	fresh := float64(u.Prompt - u.CacheRead)
-	return Cost((fresh*p.Input + float64(u.CacheRead)*cached + float64(u.Completion)*p.Output) / 1e6)
-}

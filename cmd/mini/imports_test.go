@@ -36,6 +36,7 @@ var rules = []rule{
 	{pkg: "env/docker/flight", std: true},
 	{pkg: "env/docker/images", may: []string{"env", "env/docker/flight"}},
 	{pkg: "env/docker/images/registry", may: []string{"env", "env/docker/flight", "env/docker/images"}, heavy: true},
+	{pkg: "model/price", may: []string{"model"}},
 	{pkg: "model/openai", may: []string{"model", "model/transport"}, heavy: true},
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
 	{pkg: "trajectories", may: []string{"model"}},

@@ -73,6 +73,7 @@ type server struct {
 type job struct {
 	id     uint32
 	cancel context.CancelCauseFunc
+	cause  func() error // why it was cancelled, if it was
 	done   chan struct{}
 	in     chan []byte   // of a Put: what has come; of capacity helper.Window
 	credit helper.Credit // of a Get
@@ -228,7 +229,7 @@ func (s *server) newJob(ctx context.Context, id uint32) (*job, context.Context, 
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	s.job = &job{id: id, cancel: cancel, done: make(chan struct{})}
+	s.job = &job{id: id, cancel: cancel, cause: func() error { return context.Cause(ctx) }, done: make(chan struct{})}
 	return s.job, ctx, nil
 }
 
@@ -272,9 +273,19 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 		defer close(j.done)
 		defer j.cancel(nil)
 		res, err := s.runner.Run(ctx, c, &chunks{s.out, j.id})
-		s.out.end(j.id, helper.KindExit, report(res, err)) //nolint:errcheck // nobody is there to be told; the end of the input follows
+		s.lastWord(j, helper.KindExit, report(res, err))
 	}()
 	return nil
+}
+
+// lastWord tells how a command or transfer ended, unless it ended with the
+// conversation: half of that may still be open, and what was killed for the
+// other half's sake is not to be taken for what ended by itself.
+func (s *server) lastWord(j *job, kind helper.Kind, report any) {
+	if errors.Is(j.cause(), errEnd) {
+		return
+	}
+	s.out.end(j.id, kind, report) //nolint:errcheck // nobody is there to be told; the end of the input follows
 }
 
 func report(r env.Result, err error) helper.Exit {

@@ -67,7 +67,7 @@ func (s *server) carry(j *job, work func() error) {
 	go func() { // awaited by converse or close
 		defer close(j.done)
 		defer j.cancel(nil)
-		s.out.end(j.id, helper.KindDone, outcome(work())) //nolint:errcheck // nobody is there to be told; the end of the input follows
+		s.lastWord(j, helper.KindDone, outcome(work()))
 	}()
 }
 

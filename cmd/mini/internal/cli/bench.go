@@ -31,7 +31,7 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 		Example: `  mini bench --subset demo
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
 		Annotations: map[string]string{groupsKey: "rows: subset split instance filter+slice shuffle+seed; " +
-			"model: model model-class+replies cost-limit no-autosubmit; sandbox: environment-class workers network keep+image-budget; " +
+			"model: model+replies model-class cost-limit no-autosubmit; sandbox: environment-class workers network keep+image-budget; " +
 			"run: output eval+eval-workers config redo-existing+dry-run; output: progress+json"},
 		Aliases: []string{"swebench"},
 		Args:    benchArgs,
@@ -48,7 +48,8 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	o.configFlags.flags(f)
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the run (in mini-runs/)")
 	f.IntP("workers", "w", 1, "`N` instances at once (default 1)")
-	f.String("replies", "", "`FILE` of a scripted model; \"wrong\" of the demo")
+	f.Lookup("model").Usage = "`NAME` of the model; R: its replies"
+	f.String("replies", "", "`R`: file of replies for a scripted model; \"wrong\": the demo's")
 	f.String("network", "", "`NAME`: none (default), bridge ...")
 	f.String("keep", "", "`W` stay: none, failed, all; S as 80GB")
 	f.String("image-budget", "", "`S` of room for pulled images, as 80GB")

@@ -38,7 +38,7 @@ but starts nothing, fetches nothing and costs nothing.`,
   mini doctor --subset verified --slice 0:50 -w 8 -m gpt-5-mini
   mini doctor --json`,
 		Annotations: map[string]string{groupsKey: "rows: subset split instance filter slice shuffle+seed; " +
-			"model: model model-class; sandbox: environment-class workers network keep+image-budget; run: output config; output: json"},
+			"model: model+replies model-class; sandbox: environment-class workers network keep+image-budget; run: output eval+eval-workers config; output: json"},
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
 	}

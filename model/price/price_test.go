@@ -1,0 +1,109 @@
+package price_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/model/price"
+)
+
+func TestShipped(t *testing.T) {
+	table, err := price.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := time.Parse(time.DateOnly, table.Date); err != nil || !strings.HasPrefix(table.Source, "https://") {
+		t.Errorf("the table is of %q, from %q: %v", table.Date, table.Source, err)
+	}
+	for name, p := range table.Providers {
+		for id, m := range p.Models {
+			// What is never so, whoever serves it: slips in the table.
+			if m.Output < m.Input || m.Cached > m.Input || m.CacheWrite != 0 && m.CacheWrite < m.Input ||
+				m.CacheWriteHour != 0 && m.CacheWriteHour < m.CacheWrite || m.Input > 200 || m.Window < 8000 {
+				t.Errorf("%s of %s is unlikely: %+v", id, name, m)
+			}
+			if l := m.Long; l != nil && (l.Input < m.Input || l.Output < m.Output || l.Tokens < 100_000) {
+				t.Errorf("%s of %s has an unlikely price for long prompts: %+v", id, name, *l)
+			}
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	own, err := price.Parse([]byte(`
+providers:
+  mine:
+    hosts: ["localhost:8000"]
+    models:
+      qwen: {free: true, window: 32768}
+  any:
+    hosts: ["*"]
+    models:
+      gpt-5-mini: {input: 1, output: 1}
+      qwen: {input: 7, output: 7}
+  maker:
+    hosts: [api.openai.com]
+    models:
+      special: {input: 9, output: 9}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped, err := price.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		tables    price.Tables
+		base, id  string
+		wantInput float64
+		wantFound bool
+	}{
+		"at its maker's":               {price.Tables{shipped}, "https://api.openai.com/v1", "gpt-5-mini", 0.25, true},
+		"in capitals":                  {price.Tables{shipped}, "https://API.OpenAI.com/v1", "gpt-5-mini", 0.25, true},
+		"elsewhere":                    {price.Tables{shipped}, "http://localhost:8000/v1", "gpt-5-mini", 0, false},
+		"a host that ends alike":       {price.Tables{shipped}, "https://api.openai.com.example.net/v1", "gpt-5-mini", 0, false},
+		"a name nobody knows":          {price.Tables{shipped}, "https://api.openai.com/v1", "gpt-5-mini-tuned", 0, false},
+		"the user's own first":         {price.Tables{own, shipped}, "https://api.openai.com/v1", "gpt-5-mini", 1, true},
+		"the shipped where own has no": {price.Tables{own, shipped}, "https://api.openai.com/v1", "gpt-5", 1.25, true},
+		"a named host before any":      {price.Tables{own, shipped}, "http://localhost:8000/v1", "qwen", 0, true},
+		"any host":                     {price.Tables{own, shipped}, "http://localhost:9000/v1", "qwen", 7, true},
+		"no URL":                       {price.Tables{own, shipped}, "://", "qwen", 0, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m, ok := test.tables.Find(test.base, test.id)
+			if ok != test.wantFound || m.Input != test.wantInput {
+				t.Errorf("found %v at %v, want %v at %v", ok, m.Input, test.wantFound, test.wantInput)
+			}
+		})
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	const head = "providers:\n  p:\n    hosts: [h]\n    models:\n"
+	tests := map[string]struct{ text, want string }{
+		"an unknown key":  {head + "      m: {input: 1, output: 1, ouput: 2}", "line 5"},
+		"no hosts":        {"providers:\n  p:\n    models:\n      m: {input: 1}", "p has no hosts"},
+		"a minus":         {head + "      m: {input: 1, output: -1}", "-1 is no price"},
+		"not a number":    {head + "      m: {input: 1, output: .nan}", "NaN is no price"},
+		"nothing":         {head + "      m: {window: 1000}", "free: true"},
+		"long from when":  {head + "      m: {input: 1, output: 1, long: {input: 2, output: 2}}", "number of tokens"},
+		"a window of -1":  {head + "      m: {input: 1, output: 1, window: -1}", "window of -1"},
+		"no YAML":         {"{", "read prices"},
+		"in two of them":  {"providers:\n  a: {hosts: [h], models: {m: {input: 1}}}\n  b: {hosts: [h], models: {m: {input: 2}}}", "m at h is in a and in b"},
+		"another's form":  {`{"gpt-5": {"input_cost_per_token": 1e-6}}`, "not found in type"},
+		"a date too long": {"date: [1]", "cannot unmarshal"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := price.Parse([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+	if _, err := price.Parse(nil); err != nil {
+		t.Errorf("an empty file: %v", err)
+	}
+}
