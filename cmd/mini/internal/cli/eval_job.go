@@ -21,6 +21,9 @@ import (
 func (j *evalJob) run(ctx, kill context.Context, s Streams) error {
 	p := newProgress(j.display, s, heading{ids: j.ids(), patches: len(j.tasks)})
 	defer p.Close()
+	if err := checkCache(j.cfg.Eval.Cache); err != nil {
+		return err
+	}
 	// The engine is asked before the folder is made: where none answers, nothing
 	// is left behind.
 	var log *runner.Log

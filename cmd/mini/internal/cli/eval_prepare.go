@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -222,4 +224,23 @@ func evalSettings(cfg *configs.Resolved) evaluate.Config {
 		RerunFailed: e.RerunFailed, Cache: e.Cache,
 		Network: e.Network, Profile: evalProfile, Engine: "docker", MiniVersion: Version,
 	}
+}
+
+// checkCache finds out whether verdicts can be kept in the shared cache, before
+// any is given.
+func checkCache(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	err := os.MkdirAll(dir, 0o755) //nolint:gosec // verdicts are for sharing
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".mini-"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return usagef("no verdict can be kept in the cache: %w; see --cache and eval.cache", err)
+	}
+	return nil
 }

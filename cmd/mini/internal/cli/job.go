@@ -45,6 +45,11 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		dataset: j.work.dataset.Name, model: modelName(j.cfg), folder: j.dir, ids: ids(j.work.rows), judged: j.cfg.Run.Eval,
 	})
 	defer p.Close()
+	if j.cfg.Run.Eval {
+		if err := checkCache(j.cfg.Eval.Cache); err != nil {
+			return err
+		}
+	}
 	// The engine is asked before the folder is made: where none answers, no
 	// empty run is left behind.
 	var log *runner.Log
@@ -196,7 +201,8 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 	}
 	err := folder.End(sum)
 	if j.json {
-		err = errors.Join(err, json.NewEncoder(s.Out).Encode(j.result(sum, folder.Dir())))
+		res, failed := j.result(sum, folder.Dir())
+		err = errors.Join(err, failed, json.NewEncoder(s.Out).Encode(res))
 	} else {
 		err = errors.Join(err, glance(s.Out, sum, folder.Dir(), ids(j.work.rows)), sayHowMany(s.Out, sum.Kept, class, folder.Dir()))
 	}
@@ -211,13 +217,25 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 	return errIncomplete
 }
 
-// result is what --json prints.
-func (j *job) result(sum runner.Summary, dir string) map[string]any {
+// result is what --json prints. The error is about the score, which is left out
+// then.
+func (j *job) result(sum runner.Summary, dir string) (map[string]any, error) {
 	res := map[string]any{"run": dir, "summary": sum}
-	if j.verdicts != nil {
-		res["evaluation"] = j.verdicts
+	if j.verdicts == nil {
+		return res, nil
 	}
-	return res
+	res["evaluation"] = j.verdicts
+	run, err := runner.ReadRun(dir)
+	if err != nil {
+		return res, err
+	}
+	g, err := glanceOf(run, ids(j.work.rows))
+	for _, score := range g.Verdicts {
+		if score.RunID == defaultRunID && score.HasRun {
+			res["score"] = score
+		}
+	}
+	return res, err
 }
 
 // unfit is what has no place in the name of a folder.

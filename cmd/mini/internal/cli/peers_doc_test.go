@@ -66,7 +66,7 @@ func TestCommandsOfThePageAreThere(t *testing.T) {
 			commands = append(commands, strings.TrimSpace(line))
 		}
 	}
-	for _, heading := range []string{"Commands", "Models", "Files", "Variables"} {
+	for _, heading := range []string{"Commands", "Models", "Files", "Variables", "Verdicts"} {
 		for _, row := range table(t, heading) {
 			for _, span := range row[1] {
 				if strings.HasPrefix(span, "mini ") {
@@ -99,6 +99,33 @@ func TestCommandsOfThePageAreThere(t *testing.T) {
 			if _, err := configs.Read(setting); err != nil {
 				t.Errorf("%s: %v", line, err)
 			}
+		}
+	}
+}
+
+// Every flag of the harness that the page names is answered, or mini's too.
+func TestHarnessFlagsOfThePage(t *testing.T) {
+	named := map[string]bool{}
+	for _, row := range table(t, "Verdicts") {
+		for _, span := range row[0] {
+			name, ok := strings.CutPrefix(strings.Fields(span)[0], "--")
+			if !ok {
+				continue
+			}
+			named[name] = true
+			cmd, rest, err := newRoot(t.Context(), Streams{}).Find([]string{"eval", "--" + name + "=1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = cmd.ParseFlags(rest)
+			if want := "--" + name + ": " + harnessFlagAnswers[name]; err != nil && flagError(cmd, err).Error() != want {
+				t.Errorf("--%s: %v, want %s", name, flagError(cmd, err), want)
+			}
+		}
+	}
+	for name := range harnessFlagAnswers {
+		if !named[name] {
+			t.Errorf("the page does not name --%s", name)
 		}
 	}
 }
