@@ -37,6 +37,7 @@ var rules = []rule{
 	{pkg: "env/docker/images", may: []string{"env", "env/docker/flight"}},
 	{pkg: "env/docker/images/registry", may: []string{"env", "env/docker/flight", "env/docker/images"}, heavy: true},
 	{pkg: "model/tokens", may: []string{"model"}},
+	{pkg: "model/route", may: []string{"model"}, std: true},
 	{pkg: "model/price", may: []string{"model"}},
 	{pkg: "model/openai", may: []string{"model", "model/transport"}, heavy: true},
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
