@@ -66,9 +66,13 @@ func (c *configFlags) resolve(shipped ...string) (*configs.Resolved, error) {
 }
 
 // merge lays the layers on top of each other, in the order of the design: the
-// shipped defaults, OPENAI_BASE_URL, the user's file, the variables of mini-swe-agent, what the
-// command adds, -c, and the flags.
+// shipped defaults, the variables of the model's class (OPENAI_BASE_URL), the
+// user's file, the variables of mini-swe-agent, what the command adds, -c, and
+// the flags.
 func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
+	if err := loadDotenv(); err != nil {
+		return nil, err
+	}
 	var layers []configs.Layer
 	add := func(l configs.Layer, err error) error {
 		layers = append(layers, l)
@@ -110,15 +114,29 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 		}
 	}
 	cfg, err := configs.Merge(layers...)
-	base := os.Getenv("OPENAI_BASE_URL")
-	if err != nil || base == "" || cfg.Model.Class != "openai" {
-		return cfg, err // only OpenAI's class heeds the variable, good or bad
-	}
-	l, err := configs.Setting("OPENAI_BASE_URL", "model.base_url", strconv.Quote(base))
 	if err != nil {
 		return nil, err
 	}
-	return configs.Merge(slices.Insert(layers, 1, l)...) // right above the shipped defaults
+	var said []configs.Layer // by variables that only this class heeds, good or bad
+	for _, v := range classVariables[cfg.Model.Class] {
+		if value := os.Getenv(v.name); value != "" {
+			l, err := configs.Setting(v.name, v.key, strconv.Quote(value))
+			if err != nil {
+				return nil, err
+			}
+			said = append(said, l)
+		}
+	}
+	if len(said) == 0 {
+		return cfg, nil
+	}
+	return configs.Merge(slices.Insert(layers, 1, said...)...) // right above the shipped defaults
+}
+
+// classVariables are the variables of a provider's own tools that stand for
+// settings, by the class that heeds them.
+var classVariables = map[string][]struct{ name, key string }{
+	"openai": {{"OPENAI_BASE_URL", "model.base_url"}, {"OPENAI_MODEL", "model.model_name"}},
 }
 
 // flagValue is what a flag was given, as the value of a setting.
