@@ -123,6 +123,11 @@ type Run struct {
 	// MaxTries bounds how often one run tries an instance whose sandbox or
 	// provider fails.
 	MaxTries int `yaml:"max_tries" json:"max_tries"`
+	// TotalCostLimit bounds the US dollars, TotalCalls the calls of the model, of
+	// all attempts in a run's folder together; 0 means no bound. What runs then
+	// ends as interrupted, and is made again with a larger bound.
+	TotalCostLimit float64 `yaml:"total_cost_limit" json:"total_cost_limit,omitempty"`
+	TotalCalls     int     `yaml:"total_calls" json:"total_calls,omitempty"`
 	// Keep says whose sandboxes stay when they are done: "none", "failed" (what
 	// did not end with a submission of the agent's own) or "all".
 	Keep string `yaml:"keep" json:"keep,omitempty"`

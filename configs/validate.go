@@ -40,6 +40,12 @@ func (r *Resolved) validate() error {
 	if r.Run.MaxStarts < 0 {
 		errs = append(errs, r.errorf("run.max_starts", "%d is negative; 0 means twice the cores", r.Run.MaxStarts))
 	}
+	if r.Run.TotalCostLimit < 0 {
+		errs = append(errs, r.errorf("run.total_cost_limit", "%v is negative; 0 means no bound", r.Run.TotalCostLimit))
+	}
+	if r.Run.TotalCalls < 0 {
+		errs = append(errs, r.errorf("run.total_calls", "%d is negative; 0 means no bound", r.Run.TotalCalls))
+	}
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}

@@ -55,7 +55,7 @@ var settingFlags = []struct{ flag, key string }{
 // resolve is the configuration a command runs with. It refuses what
 // mini-swe-agent would heed and mini cannot.
 func (c *configFlags) resolve(shipped ...string) (*configs.Resolved, error) {
-	if err := refusal(c.set, os.Environ()); err != nil {
+	if err := refusal(c.set, os.Environ(), shipped[0]); err != nil {
 		return nil, err
 	}
 	cfg, err := c.merge(shipped...)

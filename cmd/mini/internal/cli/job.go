@@ -75,7 +75,9 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	}
 	b := runner.Batch{
 		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
-		Workers: j.cfg.Run.Workers, MaxTries: j.cfg.Run.MaxTries, Redo: j.redo, Keep: keeps(j.cfg.Run.Keep),
+		Workers: j.cfg.Run.Workers, MaxTries: j.cfg.Run.MaxTries,
+		Budget: runner.Budget{Cost: j.cfg.Run.TotalCostLimit, Calls: j.cfg.Run.TotalCalls},
+		Redo:   j.redo, Keep: keeps(j.cfg.Run.Keep),
 	}
 	if g != nil {
 		b.Sandboxes, b.Submitted = g, g.submission
@@ -214,7 +216,22 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w; start again with -o %s to go on", agent.ErrInterrupted, folder.Dir())
 	}
+	if sum.Exhausted {
+		return fmt.Errorf("%w: the run's budget is spent (%s); with a larger one it goes on where it stopped", errIncomplete, budgetText(j.cfg.Run))
+	}
 	return errIncomplete
+}
+
+// budgetText names what bounds a run.
+func budgetText(r configs.Run) string {
+	var bounds []string
+	if r.TotalCostLimit > 0 {
+		bounds = append(bounds, fmt.Sprintf("run.total_cost_limit: $%.2f", r.TotalCostLimit))
+	}
+	if r.TotalCalls > 0 {
+		bounds = append(bounds, fmt.Sprintf("run.total_calls: %d", r.TotalCalls))
+	}
+	return strings.Join(bounds, ", ")
 }
 
 // result is what --json prints. The error is about the score, which is left out

@@ -210,8 +210,8 @@ func TestVariablesOfThePage(t *testing.T) {
 	}
 }
 
-// A variable that is understood reaches the configuration; one that bounds
-// money ends every command that would run something.
+// A variable that bounds money is never passed over: a batch keeps it, and a
+// task, which has no such bound, does not start.
 func TestVariablesThatBoundMoney(t *testing.T) {
 	for name, v := range peerVariables {
 		if v.refusal == "" {
@@ -219,9 +219,13 @@ func TestVariablesThatBoundMoney(t *testing.T) {
 		}
 		for value, code := range map[string]int{"5": exitUsage, "0": exitOK, "0.0": exitOK, "": exitOK, "much": exitUsage} {
 			flags := newRoot(t.Context(), Streams{}).Flags()
-			err := refusal(flags, []string{name + "=" + value})
+			err := refusal(flags, []string{name + "=" + value}, "mini")
 			if exitCode(err) != code {
 				t.Errorf("%s=%s: %v", name, value, err)
+			}
+			layers, err2 := peerLayers([]string{name + "=" + value}, "swebench")
+			if bounded := len(layers) == 1; err2 == nil && bounded != (value == "5") || err2 != nil && value != "much" {
+				t.Errorf("%s=%s: a batch has the layers %v, %v", name, value, layers, err2)
 			}
 			var out bytes.Buffer
 			if got := exit(&out, err); got == exitUsage && (!strings.Contains(out.String(), "unset it") || strings.Count(out.String(), "\n") != 1) {
