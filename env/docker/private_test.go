@@ -71,3 +71,20 @@ func TestWhatCanMountSharesNothing(t *testing.T) {
 		})
 	}
 }
+
+// What the engine says holds such containers does: mounting fails there, or
+// does not make root of the machine.
+func TestExposure(t *testing.T) {
+	e := dockertest.Engine(t)
+	c := docker.Config{Image: dockertest.Image(t), User: "root", CapDrop: []string{}, CapAdd: []string{"SYS_ADMIN"}, NewPrivileges: true, Force: true}
+	said, err := e.Exposure(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := start(t, e, c)
+	mounts := run(t, box, "mkdir /p && mount -t proc proc /p").ExitCode == 0
+	own := output(t, box, "cat /proc/self/uid_map | tr -s ' '") == " 0 0 4294967295\n"
+	if exposed := mounts && own; exposed != (said != "") {
+		t.Errorf("it mounts: %v, as the machine's root: %v; said is %q", mounts, own, said)
+	}
+}

@@ -94,6 +94,7 @@ func (j *job) newJudge(
 	if g.boxes, err = boxes.evaluating(ctx, j.cfg, j.dir); err != nil {
 		return nil, before(err)
 	}
+	g.boxes.warn(ctx, w)
 	ctx, g.stop = context.WithCancel(ctx)
 	c := j.evalConfig()
 	c.Folder, c.Log, c.Sandboxes = folder, log, judging{g.boxes, g}

@@ -62,6 +62,9 @@ func (j *evalJob) judge(
 	if err := j.announce(said, len(todo)); err != nil {
 		return evaluate.Summary{}, before(err)
 	}
+	if len(todo) > 0 && j.patches.ofRow == nil { // the row's own patch is nobody's attack
+		boxes.warn(ctx, said)
+	}
 	defer boxes.Expect(ctx, todo)()
 	return evaluate.Run(ctx, c, j.tasks)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/minibench/mini/configs"
@@ -109,6 +110,13 @@ func (b *evalBox) Close(ctx context.Context) error {
 func (s *sandboxes) evaluating(ctx context.Context, cfg *configs.Resolved, run string) (evalBoxes, error) {
 	b := evalBoxes{s, evalConfig(cfg, run, cfg.Eval.Network)}
 	return b, s.engine.Check(ctx, anyImage(b.base))
+}
+
+// warn says what patches could do to the engine's machine.
+func (b evalBoxes) warn(ctx context.Context, w io.Writer) {
+	if text, err := b.engine.Exposure(ctx, b.base); err == nil && text != "" { // an engine that does not answer is met again
+		_, _ = fmt.Fprintln(w, "mini: warning: evaluation:", text) // only for people
+	}
 }
 
 // newEvalBoxes are those of an evaluation alone.
