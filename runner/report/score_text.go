@@ -29,7 +29,7 @@ func (s Score) Write(w io.Writer, width int) error {
 	if s.LikePeers != nil {
 		b.WriteString(paragraph(s.LikePeers.text("without diffs taken at a limit"), width, 0, 2))
 	}
-	b.WriteString(paragraph(s.about(), width, 0, 2))
+	b.WriteString(paragraph(s.about(), width, 0, 6)) // the path is to be copied
 	b.WriteString("\n" + s.classes(width))
 	b.WriteString(s.remarks(width))
 	_, err := io.WriteString(w, b.String())
