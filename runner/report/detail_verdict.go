@@ -103,7 +103,7 @@ func (j Judgement) text(dir string, width int) string {
 	}
 	for i, f := range j.Flags {
 		if i == maxFlags {
-			b.WriteString(fmt.Sprintf("  ... and %d more flags; --json has all\n", len(j.Flags)-i))
+			fmt.Fprintf(&b, "  ... and %d more flags; --json has all\n", len(j.Flags)-i)
 			break
 		}
 		b.WriteString(paragraph(strings.TrimSuffix("flag: "+words(string(f.Flag))+" "+cmp.Or(f.File, f.Detail), " "), width, 2, 2))

@@ -76,6 +76,9 @@ func (g Glance) writeVerdicts(s *strings.Builder, width int) error {
 }
 
 func (g Glance) headline() string {
+	if g.Instances == 0 && g.Dataset == "" { // there is no run.json
+		return "nothing has a result or a verdict here yet"
+	}
 	classes := map[trajectories.Class]int{}
 	for _, c := range g.Classes {
 		classes[c.Class] += c.Count

@@ -96,7 +96,7 @@ func TestScore(t *testing.T) {
 	s := report.NewScore(report.Evaluation{RunID: "first", Records: records, Run: run, Official: "run/gpt-5-mini.first.json", Now: began})
 	text := shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80)
 	golden(t, "score.txt", text)
-	if lines := strings.Count(text, "\n"); lines > 30 {
+	if lines := strings.Count(text, "\n"); lines > 32 {
 		t.Errorf("%d lines for a batch of 500", lines)
 	}
 	for _, width := range []int{40, 60, 120} {
@@ -222,8 +222,8 @@ func TestBaselineScores(t *testing.T) {
 	}{
 		{"gold", []evaluate.Class{evaluate.Resolved, evaluate.Resolved}, "gold: 2 of 2 pass with the gold patch, as it should be\nevaluation first\n"},
 		{"noop", []evaluate.Class{evaluate.Unresolved, evaluate.Unresolved}, "noop: 0 of 2 pass without a patch, as it should be\nevaluation first\n"},
-		{"gold", []evaluate.Class{evaluate.Resolved, evaluate.TimedOut, evaluate.Infrastructure}, "gold: 1 of 3 pass with the gold patch; 1 should not be trusted here; 1 without a verdict\nevaluation first\n"},
-		{"noop", []evaluate.Class{evaluate.Resolved, evaluate.Unresolved}, "noop: 1 of 2 pass without a patch; 1 should not be trusted here\nevaluation first\n"},
+		{"gold", []evaluate.Class{evaluate.Resolved, evaluate.TimedOut, evaluate.Infrastructure}, "gold: 1 of 3 pass with the gold patch; 1 cannot be judged on this machine; 1 without a verdict\nevaluation first\n"},
+		{"noop", []evaluate.Class{evaluate.Resolved, evaluate.Unresolved}, "noop: 1 of 2 pass without a patch; 1 cannot be judged on this machine\nevaluation first\n"},
 		{"noop", []evaluate.Class{evaluate.Infrastructure}, "noop: 0 of 1 pass without a patch; 1 without a verdict\nevaluation first\n"},
 	} {
 		e := report.Evaluation{RunID: "first"}
@@ -232,13 +232,13 @@ func TestBaselineScores(t *testing.T) {
 		}
 		s := report.NewScore(e)
 		text := shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80)
-		if !strings.HasPrefix(strings.ReplaceAll(text, "a\nverdict", "a verdict"), tt.want) {
+		if !strings.HasPrefix(strings.ReplaceAll(text, "1\nwithout", "1 without"), tt.want) {
 			t.Errorf("%s %v:\n%s\nwant\n%s", tt.model, tt.classes, text, tt.want)
 		}
 		if s.Baseline != tt.model || s.Trusted != nil {
 			t.Errorf("%s: baseline %q, without the quarantined %v", tt.model, s.Baseline, s.Trusted)
 		}
-		if wrong := strings.Contains(tt.want, "trusted"); wrong != strings.Contains(text, "1 quarantined here: a-") {
+		if wrong := strings.Contains(tt.want, "judged on"); wrong != strings.Contains(text, "1 quarantined here: a-") {
 			t.Errorf("%s %v: who is quarantined?\n%s", tt.model, tt.classes, text)
 		}
 	}

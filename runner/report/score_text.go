@@ -29,7 +29,7 @@ func (s Score) Write(w io.Writer, width int) error {
 	if s.LikePeers != nil {
 		b.WriteString(paragraph(s.LikePeers.text("without diffs taken at a limit"), width, 0, 2))
 	}
-	b.WriteString(paragraph(s.about(), width, 0, 2))
+	b.WriteString(paragraph(s.about(), width, 0, 6)) // the path is to be copied
 	b.WriteString("\n" + s.classes(width))
 	b.WriteString(s.remarks(width))
 	_, err := io.WriteString(w, b.String())
@@ -57,7 +57,7 @@ func (s Score) expected() string {
 	unknown := s.Instances - judged
 	switch {
 	case wrong > 0:
-		text += fmt.Sprintf("; %d should not be trusted here", wrong)
+		text += fmt.Sprintf("; %d cannot be judged on this machine", wrong)
 	case judged > 0 && unknown == 0:
 		text += ", as it should be"
 	}
@@ -204,7 +204,7 @@ func (s Score) remarks(width int) string {
 	for _, q := range s.Quarantined {
 		ids = append(ids, fmt.Sprintf("%s (%s)", q.Instance, wrongWith(q)))
 	}
-	b.WriteString(listed(fmt.Sprintf("%d quarantined here", len(ids)), ids, width, 1))
+	b.WriteString(listed(fmt.Sprintf("%d quarantined here", len(ids)), ids, width, 3))
 	for _, class := range []evaluate.Class{evaluate.Unstable, evaluate.Infrastructure, evaluate.Error} {
 		b.WriteString(s.told(class, width))
 	}

@@ -71,13 +71,16 @@ func (o *evalOptions) prepare(ctx context.Context, s Streams) (*evalJob, error) 
 	return j, nil
 }
 
-// evalProgress is chooseProgress for what has no live view.
+// evalProgressKinds are those of what has no live view.
+var evalProgressKinds = []string{progressPlain, progressJSON, progressNone}
+
+// evalProgress is chooseProgress for these.
 func evalProgress(kind string, d display) (string, error) {
+	if kind != "" && !slices.Contains(evalProgressKinds, kind) {
+		return "", usagef("--progress %.60q: mini eval has %s", kind, strings.Join(evalProgressKinds, ", "))
+	}
 	chosen, err := chooseProgress(kind, d)
-	if err == nil && chosen == progressLive {
-		if kind == progressLive {
-			return "", usagef("--progress %s: mini eval has %s, %s, %s", kind, progressPlain, progressJSON, progressNone)
-		}
+	if chosen == progressLive {
 		chosen = progressPlain
 	}
 	return chosen, err

@@ -84,7 +84,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	}
 	sum, err := j.begin(ctx, p.Writer(), &b, boxes.class)
 	if g != nil {
-		verdicts, failed := g.wait(p.Writer(), err)
+		verdicts, failed := g.wait(ctx, p.Writer(), err)
 		j.verdicts, err = &verdicts, errors.Join(err, failed, folder.EnterVerdicts())
 	}
 	p.Close() // the summary goes on the screen as it was
@@ -206,7 +206,7 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 		res, failed := j.result(sum, folder.Dir())
 		err = errors.Join(err, failed, json.NewEncoder(s.Out).Encode(res))
 	} else {
-		err = errors.Join(err, glance(s.Out, sum, folder.Dir(), ids(j.work.rows)), sayHowMany(s.Out, sum.Kept, class, folder.Dir()))
+		err = errors.Join(err, glance(s.Out, sum, folder.Dir(), ids(j.work.rows)), j.sayUnjudged(s.Out), sayHowMany(s.Out, sum.Kept, class, folder.Dir()))
 	}
 	switch {
 	case err != nil || failed != nil:
@@ -232,6 +232,15 @@ func budgetText(r configs.Run) string {
 		bounds = append(bounds, fmt.Sprintf("run.total_calls: %d", r.TotalCalls))
 	}
 	return strings.Join(bounds, ", ")
+}
+
+// sayUnjudged tells of submissions where no verdict is there to be shown.
+func (j *job) sayUnjudged(w io.Writer) error {
+	if j.verdicts == nil || len(j.verdicts.Records) > 0 || len(j.verdicts.Unfinished) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nno verdict yet on %s\n", report.Count(len(j.verdicts.Unfinished), "submission"))
+	return err
 }
 
 // result is what --json prints. The error is about the score, which is left out
