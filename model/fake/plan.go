@@ -7,11 +7,13 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/docker/go-units"
 	"gopkg.in/yaml.v3"
 )
@@ -110,7 +112,7 @@ func ParsePlan(name string, data []byte) (*Plan, error) {
 	d.KnownFields(true)
 	p := &Plan{}
 	if err := d.Decode(p); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s%w", name, readable(err))
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: want one YAML document, have more", name)
@@ -121,20 +123,43 @@ func ParsePlan(name string, data []byte) (*Plan, error) {
 	return p, nil
 }
 
+// strange finds the line and the key in what the YAML library says of it.
+var strange = regexp.MustCompile(`^line (\d+): field (.*) not found in type `)
+
+// readable is the first error of a YAML text, from the line on.
+func readable(err error) error {
+	if list, ok := errors.AsType[*yaml.TypeError](err); ok && len(list.Errors) > 0 {
+		first := list.Errors[0]
+		if m := strange.FindStringSubmatch(first); m != nil {
+			return fmt.Errorf(":%s: unknown key %.60q", m[1], m[2])
+		}
+		err = errors.New(first)
+	}
+	return fmt.Errorf(": %w", err)
+}
+
 // Validate returns the first thing that is wrong.
 func (p *Plan) Validate() error {
 	for i, r := range p.Rules {
-		if err := r.validate(); err != nil {
+		if err := r.Validate(); err != nil {
 			return fmt.Errorf("rule %d: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-func (r Rule) validate() error {
+// Validate returns the first thing that is wrong.
+func (r Rule) Validate() error {
 	for _, name := range r.all() {
 		if _, ok := faultNamed(name); !ok {
-			return fmt.Errorf("there is no fault %.60q", name)
+			text := fmt.Sprintf("there is no fault %.60q", name)
+			for _, f := range faults {
+				if levenshtein.ComputeDistance(f.Name, clip(name)) <= 2 {
+					text += "; did you mean " + f.Name + "?"
+					break
+				}
+			}
+			return errors.New(text)
 		}
 		if name == "status" && (r.Status < 200 || r.Status > 599) {
 			return fmt.Errorf("the fault status needs a status from 200 to 599, not %d", r.Status)
