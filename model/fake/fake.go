@@ -79,6 +79,7 @@ const DefaultMaxBody = 32 << 20
 const (
 	headerTime = 10 * time.Second // for a client to send its headers
 	bodyTime   = 60 * time.Second // and then its body
+	idleTime   = 10 * time.Minute // between requests of a connection
 	maxHeader  = 64 << 10
 	maxName    = 200 // bytes that are kept of a name that a client sent
 )
@@ -108,8 +109,8 @@ func New(c Config) (*Server, error) {
 	s.books.Faults = map[string]int{}
 	s.mux = s.routes()
 	s.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeader, ConnState: s.connection,
-		ErrorLog: discard(),
+		Handler: s, MaxHeaderBytes: maxHeader, ConnState: s.connection, ErrorLog: discard(),
+		ReadHeaderTimeout: headerTime, ReadTimeout: headerTime + bodyTime, IdleTimeout: idleTime,
 	}
 	return s, nil
 }

@@ -105,7 +105,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *prob
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not every server has one
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	_ = control.SetReadDeadline(time.Time{}) // as above
+	if err == nil {
+		_ = control.SetReadDeadline(time.Time{}) // the answer may take its time; what is left of a bad body may not
+	}
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
 		return nil, &problem{
 			status: http.StatusRequestEntityTooLarge, typ: "invalid_request_error", anthropicType: "request_too_large",
