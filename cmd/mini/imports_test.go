@@ -41,6 +41,7 @@ var rules = []rule{
 	{pkg: "model/price", may: []string{"model"}},
 	{pkg: "model/openai", may: []string{"model", "model/transport"}, heavy: true},
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
+	{pkg: "model/fake", may: []string{"model", "model/scripted", "trajectories"}},
 	{pkg: "trajectories", may: []string{"model"}},
 	{pkg: "datasets", may: nil},
 	{pkg: "datasets/demo", may: []string{"datasets"}},

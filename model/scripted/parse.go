@@ -167,6 +167,8 @@ func (r *reply) set(key, value *yaml.Node) error {
 	switch key.Value {
 	case "content":
 		r.Message.Content, err = parseText(value, "content")
+	case "reasoning_content":
+		r.Message.Reasoning, err = parseText(value, "reasoning_content")
 	case "finish_reason":
 		var s string
 		s, err = parseText(value, "finish_reason")
@@ -180,7 +182,7 @@ func (r *reply) set(key, value *yaml.Node) error {
 	case "usage":
 		r.Usage, err = parseUsage(value)
 	default:
-		err = at(key, "unknown key %q (known are content, cost, latency, finish_reason, usage)", key.Value)
+		err = at(key, "unknown key %q (known are content, cost, latency, finish_reason, reasoning_content, usage)", key.Value)
 	}
 	return err
 }
@@ -203,9 +205,21 @@ func parseUsage(n *yaml.Node) (model.Usage, error) {
 			u.Prompt = int64(number)
 		case "completion_tokens":
 			u.Completion = int64(number)
+		case "cached_tokens":
+			u.CacheRead = int64(number)
+		case "cache_write_tokens":
+			u.CacheWrite = int64(number)
+		case "reasoning_tokens":
+			u.Reasoning = int64(number)
 		default:
-			return u, at(key, "unknown key %q in usage (known are prompt_tokens, completion_tokens)", key.Value)
+			return u, at(key, "unknown key %q in usage (known are prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)", key.Value)
 		}
+	}
+	switch {
+	case u.CacheRead+u.CacheWrite > u.Prompt:
+		return u, at(n, "usage: cached_tokens and cache_write_tokens are part of prompt_tokens, and cannot be more")
+	case u.Reasoning > u.Completion:
+		return u, at(n, "usage: reasoning_tokens are part of completion_tokens, and cannot be more")
 	}
 	return u, nil
 }

@@ -126,6 +126,8 @@ func TestParseNamesTheLine(t *testing.T) {
 		"text as cost":         {"r.yaml", "- content: x\n  cost: free\n", "r.yaml:2: cost: want a number, have a string"},
 		"negative latency":     {"r.yaml", "- content: x\n  latency: -1\n", "r.yaml:2: latency: want a number from 0"},
 		"not a number":         {"r.yaml", "- content: x\n  cost: .nan\n", "r.yaml:2: cost: want a number from 0"},
+		"more cached":          {"r.yaml", "- content: x\n  usage: {prompt_tokens: 1, cached_tokens: 2}\n", "r.yaml:2: usage: cached_tokens and"},
+		"more reasoning":       {"r.yaml", "- content: x\n  usage: {reasoning_tokens: 2}\n", "r.yaml:2: usage: reasoning_tokens are"},
 		"part of a token":      {"r.yaml", "- content: x\n  usage: {prompt_tokens: 1.5}\n", "r.yaml:2: prompt_tokens: want a whole number"},
 		"key twice":            {"r.yaml", "- content: x\n  content: y\n", `r.yaml:2: "content" stands here twice`},
 		"instance twice":       {"r.yaml", "a: [x]\na: [y]\n", `r.yaml:2: instance "a" stands here twice`},
@@ -254,4 +256,35 @@ func rolesOf(t *testing.T, path string) string {
 		roles = append(roles, m.Role)
 	}
 	return strings.Join(roles, " ")
+}
+
+func TestReplyOfAnyStep(t *testing.T) {
+	s, err := scripted.Parse("r.yaml", []byte(`
+b: [b1]
+"*":
+  - content: x
+  - content: y
+    reasoning_content: why
+    latency: 2
+    usage: {prompt_tokens: 9, cached_tokens: 5, cache_write_tokens: 3, completion_tokens: 4, reasoning_tokens: 2}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"b"}, s.Names()); diff != "" {
+		t.Error(diff)
+	}
+	got, latency, err := s.Reply("a", 1)
+	want := model.Reply{
+		Message: model.Message{Role: model.Assistant, Content: "y", Reasoning: "why"}, Finish: model.FinishStop,
+		Usage: model.Usage{Prompt: 9, Completion: 4, CacheRead: 5, CacheWrite: 3, Reasoning: 2}, Model: "scripted", Tries: 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || latency != 2*time.Second || err != nil {
+		t.Errorf("after %v: %v\n%s", latency, err, diff)
+	}
+	for _, step := range []int{-1, 1} {
+		if _, _, err := s.Reply("b", step); !errors.Is(err, scripted.ErrNoMore) {
+			t.Errorf("step %d: %v", step, err)
+		}
+	}
 }

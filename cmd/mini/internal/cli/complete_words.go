@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/model/fake"
 	"github.com/minibench/mini/runner/evaluate"
 )
 
@@ -231,4 +232,13 @@ func beginning(list []string, typed string) []string {
 		}
 	}
 	return found
+}
+
+// completeFault offers the faults of a fake model.
+func completeFault(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, f := range fake.Faults() {
+		names = append(names, cobra.CompletionWithDesc(f.Name, f.About))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
