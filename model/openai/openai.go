@@ -22,7 +22,7 @@ type Model struct {
 	config Config
 	fields map[string]json.RawMessage
 	http   *http.Client
-	redact redactor
+	redact transport.Redactor
 }
 
 var _ model.Model = (*Model)(nil)
@@ -42,7 +42,7 @@ func New(c Config) (*Model, error) {
 	if c.MaxTries == 0 {
 		c.MaxTries = DefaultMaxTries
 	}
-	m := &Model{config: c, fields: fields, http: c.HTTPClient, redact: newRedactor(c.key())}
+	m := &Model{config: c, fields: fields, http: c.HTTPClient, redact: transport.NewRedactor(c.key())}
 	if m.http == nil {
 		m.http = &http.Client{Transport: manyWorkers()}
 	}
@@ -77,8 +77,8 @@ func (m *Model) try(ctx context.Context, messages []client.ChatCompletionMessage
 	raw, err := m.exchange(within, messages)
 	if err == nil {
 		var reply model.Reply
-		reply, err = parseReply(m.redact.bytes(raw), m.config.Price)
-		return reply, m.redact.error(err)
+		reply, err = parseReply(m.redact.Bytes(raw), m.config.Price)
+		return reply, m.redact.Error(err)
 	}
 	if ctx.Err() != nil {
 		return model.Reply{}, context.Cause(ctx)
@@ -89,7 +89,7 @@ func (m *Model) try(ctx context.Context, messages []client.ChatCompletionMessage
 		}
 		err = unreachable(err)
 	}
-	return model.Reply{}, m.redact.error(err)
+	return model.Reply{}, m.redact.Error(err)
 }
 
 // exchange returns the answer as a chat.completion object, streamed or not.
