@@ -40,6 +40,7 @@ var rules = []rule{
 	{pkg: "model/route", may: []string{"model"}, std: true},
 	{pkg: "model/price", may: []string{"model"}},
 	{pkg: "model/openai", may: []string{"model", "model/transport"}, heavy: true},
+	{pkg: "model/retry", may: []string{"model"}},
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
 	{pkg: "model/fake", may: []string{"model", "model/scripted", "trajectories"}},
 	{pkg: "trajectories", may: []string{"model"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/retry"
 	"github.com/minibench/mini/model/scripted"
 	"github.com/minibench/mini/runner"
 )
@@ -83,12 +84,12 @@ func newOpenAI(cfg *configs.Resolved) (model.Model, error) {
 	}
 	om, err := openai.New(openai.Config{
 		Name: m.Name, BaseURL: base, APIKey: key, Kwargs: m.Kwargs, Stream: m.Stream,
-		Timeout: time.Duration(m.Timeout * float64(time.Second)), MaxTries: m.MaxTries, Price: m.Price,
+		Timeout: duration(m.Timeout), Price: m.Price,
 	})
 	if err != nil {
 		return nil, before(err)
 	}
-	return om, nil
+	return retry.New(om, retry.Policy{MaxTries: m.MaxTries, MaxWait: duration(m.MaxWait)}), nil
 }
 
 // modelName is what predictions are signed with.
