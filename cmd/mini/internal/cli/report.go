@@ -143,7 +143,7 @@ func glance(w io.Writer, sum runner.Summary, dir string, ids []string) error {
 	if err != nil {
 		return errors.Join(report.Summary(w, sum, dir), err)
 	}
-	g.State = report.Finished // else it would tell of the mini that is speaking
+	g.State = report.Finished                                                     // else it would tell of the mini that is speaking
 	g.NextIsSaid = sum.Unstarted > 0 || sum.Classes[trajectories.Interrupted] > 0 // an interrupt ends with how to go on
 	return g.Write(w, widthOf(w))
 }
