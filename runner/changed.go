@@ -46,12 +46,12 @@ func changedConfig(old, now []byte) string {
 	return fmt.Sprintf("configuration (%s)", strings.Join(keys, ", "))
 }
 
-// differ collects the paths of what is different, as deep as both have settings
+// differ collects the paths of what is different, as deep as there are settings
 // in settings.
 func differ(path string, a, b any, keys *[]string) {
 	left, ok := a.(map[string]any)
 	right, ok2 := b.(map[string]any)
-	if !ok || !ok2 {
+	if !(ok || a == nil) || !(ok2 || b == nil) || a == nil && b == nil {
 		if !reflect.DeepEqual(a, b) {
 			*keys = append(*keys, path)
 		}
