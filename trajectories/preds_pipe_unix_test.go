@@ -3,6 +3,7 @@
 package trajectories_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,8 +38,7 @@ func TestPredictionsOfAPipe(t *testing.T) {
 	}()
 	name := fmt.Sprintf("/dev/fd/%d", out.Fd())
 	if _, err := os.Stat(name); err != nil {
-		in.Close()
-		t.Skip("no /dev/fd here:", err)
+		t.Skip("no /dev/fd here:", errors.Join(err, in.Close()))
 	}
 	got, err := trajectories.ReadPredictions(name)
 	if err != nil || len(got.List) != 1 || got.List[0].Patch != patch {

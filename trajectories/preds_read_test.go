@@ -227,6 +227,9 @@ func TestTooManyPredictions(t *testing.T) {
 		}(), "line 1000001: more than 1000000 predictions"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "values" && os.Getenv("MINI_TEST_LONG") != "1" {
+				t.Skip("it takes a minute with -race; MINI_TEST_LONG=1 asks for it")
+			}
 			if _, err := trajectories.ParsePredictions("f", []byte(test.content)); err == nil || !strings.Contains(err.Error(), test.err) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}

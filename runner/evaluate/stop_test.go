@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 
 // stopper ends a context with the n-th thing that is done in any sandbox.
 type stopper struct {
-	evaluate.Sandboxes
+	identified
 	left int
 	stop context.CancelFunc
 }
@@ -34,34 +35,44 @@ func (s *stopper) Start(ctx context.Context, in datasets.Instance) (env.Environm
 	if err := s.step(ctx); err != nil {
 		return nil, err
 	}
-	box, err := s.Sandboxes.Start(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return &stopping{box.(*fakeBox), s}, nil
+	box, err := s.identified.Start(ctx, in)
+	return &stopping{box, s}, err
 }
 
 func (s *stopper) Identify(ctx context.Context, in datasets.Instance) (evaluate.Image, error) {
 	if err := s.step(ctx); err != nil {
 		return evaluate.Image{}, err
 	}
-	return s.Sandboxes.(evaluate.Identifying).Identify(ctx, in)
+	return s.identified.Identify(ctx, in)
 }
 
 type stopping struct {
-	*fakeBox
+	env.Environment
 	s *stopper
 }
+
+func (b *stopping) Put(ctx context.Context, dir string, tree io.Reader) error {
+	if err := b.s.step(ctx); err != nil {
+		return err
+	}
+	files, ok := b.Environment.(env.Files)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return files.Put(ctx, dir, tree)
+}
+
+func (b *stopping) Get(context.Context, string, io.Writer) error { return errors.ErrUnsupported }
 
 func (b *stopping) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if err := b.s.step(ctx); err != nil {
 		return env.Result{ExitCode: -1}, err
 	}
-	return b.fakeBox.Execute(ctx, c)
+	return b.Environment.Execute(ctx, c)
 }
 
 func (b *stopping) Close(ctx context.Context) error {
-	return errors.Join(ignored(b.s.step(ctx)), b.fakeBox.Close(ctx)) // the clean-up has a clock of its own
+	return errors.Join(ignored(b.s.step(ctx)), b.Environment.Close(ctx)) // the clean-up has a clock of its own
 }
 
 func ignored(error) error { return nil }
@@ -78,7 +89,7 @@ func TestStoppedAnywhere(t *testing.T) {
 			b := newBench(t, identified{boxes})
 			b.config.RerunFailed, b.config.Cache = 1, filepath.Join(t.TempDir(), "shared")
 			ctx, stop := context.WithCancel(t.Context())
-			s := &stopper{Sandboxes: identified{boxes}, left: at, stop: stop}
+			s := &stopper{identified: identified{boxes}, left: at, stop: stop}
 			b.config.Sandboxes = s
 			b.run(ctx, predict(t, fix+cheat))
 			if boxes.open != 0 {
