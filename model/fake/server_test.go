@@ -77,7 +77,7 @@ func TestAbandoned(t *testing.T) {
 					}
 					if resp, err := client(l).Do(req); err == nil {
 						_, err = io.ReadAll(resp.Body)
-						resp.Body.Close()
+						_ = resp.Body.Close()
 						if err == nil {
 							t.Error("the reply came to its end")
 						}
@@ -96,7 +96,7 @@ func TestAbandoned(t *testing.T) {
 // Close ends what is in hand, and says nothing was charged for it.
 func TestClose(t *testing.T) {
 	s, l, stop := serve(t, fake.Config{Plan: plan(t, "rules: [{fault: stall-mid, wait: 1h}]")})
-	done := make(chan error, 1)
+	done := make(chan string, 1)
 	conn, err := l.DialContext(t.Context(), "", "")
 	if err != nil {
 		t.Fatal(err)
@@ -111,11 +111,13 @@ func TestClose(t *testing.T) {
 		t.Fatalf("%q, %v", first, err)
 	}
 	go func() {
-		_, err := io.Copy(io.Discard, conn)
-		done <- err
+		rest, _ := io.ReadAll(conn) // its end tells
+		done <- string(rest)
 	}()
 	stop()
-	<-done
+	if rest := <-done; strings.Contains(rest, "[DONE]") || strings.HasSuffix(rest, "0\r\n\r\n") {
+		t.Errorf("the reply came to a good end: %s", rest)
+	}
 	if b := s.Books(); b.Charged.Replies != 0 || b.Abandoned.Replies != 0 || b.Requests[0].Outcome != fake.Faulty {
 		t.Errorf("%+v", b)
 	}
@@ -193,7 +195,7 @@ func TestHostileClients(t *testing.T) {
 			}
 			go func() { _, _ = io.WriteString(conn, test.send) }() // as far as it is read
 			got, _ := io.ReadAll(conn)
-			conn.Close()
+			_ = conn.Close()
 			if !strings.Contains(string(got), test.want) || time.Since(start).Truncate(time.Second) != test.took {
 				t.Errorf("%s: after %v: %q", name, time.Since(start), got)
 			}

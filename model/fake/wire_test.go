@@ -2,6 +2,7 @@ package fake_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -38,7 +39,7 @@ func server(t *testing.T, c fake.Config) *fake.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
@@ -186,14 +187,15 @@ func FuzzRequests(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(func() { s.Close() })
+	f.Cleanup(func() { _ = s.Close() })
 	f.Fuzz(func(t *testing.T, isAnthropic bool, body string) {
 		api := "openai"
 		if isAnthropic {
 			api = "anthropic"
 		}
 		defer func() {
-			if r := recover(); r != nil && r != http.ErrAbortHandler {
+			r := recover()
+			if err, ok := r.(error); r != nil && (!ok || !errors.Is(err, http.ErrAbortHandler)) {
 				panic(r)
 			}
 		}()
