@@ -47,7 +47,7 @@ func TestBooks(t *testing.T) {
 		want := map[string]any{
 			"began": "2000-01-01T00:00:00Z", "seen": 1.0, "limited": 0.0, "concurrency": 1.0, "faults": map[string]any{},
 			"requests": []any{map[string]any{
-				"number": 1.0, "time": "2000-01-01T00:00:00Z", "api": "anthropic", "model": "m", "key": true,
+				"number": 1.0, "at_once": 1.0, "time": "2000-01-01T00:00:00Z", "api": "anthropic", "model": "m", "key": true,
 				"instance": "conversation-2cf24dba", "step": 2.0, "outcome": "charged", "status": 200.0,
 				"usage": usage, "cost": 0.028, "bytes": 263.0, "elapsed_s": 10.0,
 			}},
@@ -157,10 +157,10 @@ func TestResetOverTCP(t *testing.T) {
 // What the middle of the answer is depends on nothing but its length: a reply
 // of 100 MB needs no memory of that size.
 func TestHugeReply(t *testing.T) {
-	s, l, stop := serve(t, fake.Config{Plan: plan(t, "rules: [{fault: huge, size: 20MB}]")})
+	s, l, stop := serve(t, fake.Config{Plan: plan(t, "rules: [{fault: huge, size: 5MB}]")})
 	for _, stream := range []bool{false, true} {
 		for _, api := range []string{"openai", "anthropic"} {
-			if status, _, answer := post(t, client(l), api, body(api, stream)); status != 200 || len(answer) < 20<<20 {
+			if status, _, answer := post(t, client(l), api, body(api, stream)); status != 200 || len(answer) < 5<<20 {
 				t.Errorf("%s, stream %t: %d, %d bytes", api, stream, status, len(answer))
 			} else if !stream && !json.Valid([]byte(answer)) {
 				t.Errorf("%s: not JSON", api)

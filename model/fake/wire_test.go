@@ -55,7 +55,7 @@ func TestBadRequests(t *testing.T) {
 		"deep":                {"openai", strings.Repeat("[", 1e5), "could not parse the JSON body"},
 		"no model":            {"openai", `{"messages":[` + hello + `]}`, "model parameter"},
 		"no messages":         {"openai", `{"model":"m"}`, "empty array"},
-		"messages as text":    {"openai", `{"model":"m","messages":"hello"}`, "Invalid type for 'Messages': got string."},
+		"messages as text":    {"openai", `{"model":"m","messages":"hello"}`, "Invalid type for 'messages': got string."},
 		"a role of its own":   {"openai", `{"model":"m","messages":[{"role":"exit","content":"x"}]}`, "Invalid value: 'exit'"},
 		"no content":          {"openai", `{"model":"m","messages":[{"role":"user"}]}`, "messages[0].content"},
 		"no result":           {"openai", `{"model":"m","messages":[` + hello + `,` + call + `]}`, "did not have response messages: c1"},
