@@ -160,7 +160,7 @@ func TestBatchAgreesWithBooks(t *testing.T) {
 		price := model.Price{Input: 2, Cached: 0.5, Output: 8}
 		s, l, stop := serve(t, fake.Config{
 			Script: script(t, "["+strings.Repeat(`{content: "some words of a reply", latency: 1}, `, 20)+"]"), Price: price,
-			Plan:   &fake.Plan{Rules: []fake.Rule{{Probability: 0.05, Faults: fake.Usual}}},
+			Plan:   &fake.Plan{Rules: []fake.Rule{{Probability: 0.05, Faults: fake.Usual()}}},
 			Limits: fake.Limits{Concurrent: 48, RequestsPerMinute: 1200},
 		})
 		defer stop()
