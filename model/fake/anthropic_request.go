@@ -8,21 +8,26 @@ import (
 )
 
 type anthropicRequest struct {
-	Model      string
-	MaxTokens  *int64 `json:"max_tokens"`
-	System     json.RawMessage
-	Messages   []anthropicMessage
-	Stream     bool
-	Tools      []json.RawMessage
-	ToolChoice struct{ Type string } `json:"tool_choice"`
-	Thinking   struct{ Type string }
+	Model      string             `json:"model"`
+	MaxTokens  *int64             `json:"max_tokens"`
+	System     json.RawMessage    `json:"system"`
+	Messages   []anthropicMessage `json:"messages"`
+	Stream     bool               `json:"stream"`
+	Tools      []json.RawMessage  `json:"tools"`
+	ToolChoice typed              `json:"tool_choice"`
+	Thinking   typed              `json:"thinking"`
 	// CacheControl of the whole request marks the last message.
 	CacheControl json.RawMessage `json:"cache_control"`
 }
 
+// typed is all that is read of an object with a type.
+type typed struct {
+	Type string `json:"type"`
+}
+
 type anthropicMessage struct {
-	Role    string
-	Content json.RawMessage
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
 }
 
 // anthropicBlock is a content block of any type.

@@ -31,7 +31,8 @@ const (
 type Request struct {
 	Number   int       `json:"number"` // from 1, in the order in which they came
 	Time     time.Time `json:"time"`
-	API      string    `json:"api"` // openai or anthropic
+	AtOnce   int       `json:"at_once"` // requests in hand when it came, with it
+	API      string    `json:"api"`     // openai or anthropic
 	Model    string    `json:"model,omitempty"`
 	Stream   bool      `json:"stream,omitempty"`
 	Key      bool      `json:"key"`
@@ -100,13 +101,26 @@ func (b Books) MarshalJSON() ([]byte, error) {
 	}{plain(b), map[string]any{"second": busy(time.Second), "minute": busy(time.Minute)}})
 }
 
+// AtOnce returns the highest number of requests at one time, those that were
+// refused included, leaving out what came within skip from the first one on:
+// a client needs a moment to find out what it may do.
+func (b Books) AtOnce(skip time.Duration) int {
+	most := 0
+	for _, r := range b.Requests {
+		if r.Time.Sub(b.Requests[0].Time) >= skip {
+			most = max(most, r.AtOnce)
+		}
+	}
+	return most
+}
+
 // Busiest returns the most requests and the most tokens (of prompts and replies,
-// charged or not) within any time of that length, leaving out what came earlier
-// than after the first request.
-func (b Books) Busiest(window, after time.Duration) (requests int, tokens int64) {
+// charged or not) within any time of that length, leaving out what came within
+// skip from the first one on.
+func (b Books) Busiest(window, skip time.Duration) (requests int, tokens int64) {
 	first, n, sum := 0, 0, int64(0)
 	for i, r := range b.Requests {
-		if r.Time.Sub(b.Requests[0].Time) < after {
+		if r.Time.Sub(b.Requests[0].Time) < skip {
 			first = i + 1
 			continue
 		}

@@ -67,7 +67,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, f wire) *exchange
 	s.books.Seen++
 	s.inHand++
 	s.books.Concurrency = max(s.books.Concurrency, s.inHand)
-	x.entry = &Request{Number: s.books.Seen, Time: x.begun, API: f.api(), Key: key(r) != "", Outcome: Open}
+	x.entry = &Request{Number: s.books.Seen, Time: x.begun, AtOnce: s.inHand, API: f.api(), Key: key(r) != "", Outcome: Open}
 	if len(s.seen) < maxSeen {
 		s.seen = append(s.seen, x.entry)
 	}

@@ -58,7 +58,9 @@ func faultNamed(name string) (Fault, bool) {
 
 // Usual are the faults of an ordinary bad day, all of which pass when one tries
 // again, at once or after a second.
-var Usual = []string{"rate-limit", "overloaded", "server-error", "bad-gateway", "reset", "reset-mid", "drop", "cut", "bad-json", "error-event"}
+func Usual() []string {
+	return []string{"rate-limit", "overloaded", "server-error", "bad-gateway", "reset", "reset-mid", "drop", "cut", "bad-json", "error-event"}
+}
 
 var faults = []Fault{
 	// Refusals that pass.

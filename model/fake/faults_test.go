@@ -1,6 +1,7 @@
 package fake_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,6 +73,9 @@ func oneFault(t *testing.T, out *strings.Builder, f fake.Fault, api string, stre
 	}
 	if sum := s.Books().Charged.Replies; (sum == 1) != (f.Charged || f.Name == "none") {
 		t.Errorf("%d replies charged, the list says %t", sum, f.Charged)
+	}
+	if books, err := json.Marshal(s.Books()); err != nil || strings.Contains(string(books), "sk-marker") {
+		t.Errorf("the key is in the books, or %v", err)
 	}
 	if r.Fault != f.Name && f.Name != "none" {
 		t.Errorf("the books have the fault %q", r.Fault)

@@ -3,7 +3,6 @@ package fake_test
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -146,4 +145,11 @@ func post(t *testing.T, c *http.Client, api, body string) (int, http.Header, str
 	return resp.StatusCode, resp.Header, string(answer)
 }
 
-var _ net.Listener = (*fake.Memory)(nil)
+func must(f *testing.F) *scripted.Script {
+	f.Helper()
+	s, err := scripted.Parse("replies.yaml", []byte(replies))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return s
+}

@@ -31,7 +31,8 @@ func newNames(list []string) names {
 
 // notInWord says which characters part words: not those of instance ids.
 func notInWord(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./", r))
+	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+	return !letter && !strings.ContainsRune("_-./", r)
 }
 
 // find returns the longest name in a text, empty for none.

@@ -124,10 +124,15 @@ func TestNoOverlap(t *testing.T) {
 func TestBusiest(t *testing.T) {
 	start := time.Now()
 	var b fake.Books
-	for _, s := range []float64{0, 0.1, 0.2, 5, 5.5, 6, 6.4, 70} {
+	for i, s := range []float64{0, 0.1, 0.2, 5, 5.5, 6, 6.4, 70} {
 		r := fake.Request{Time: start.Add(time.Duration(s * float64(time.Second)))}
-		r.Usage.Prompt = 10
+		r.Usage.Prompt, r.AtOnce = 10, 9-i
 		b.Requests = append(b.Requests, r)
+	}
+	for skip, want := range map[time.Duration]int{0: 9, time.Second: 6, 5 * time.Second: 6, time.Minute: 2, time.Hour: 0} {
+		if got := b.AtOnce(skip); got != want {
+			t.Errorf("at once after %v: %d, want %d", skip, got, want)
+		}
 	}
 	for _, test := range []struct {
 		window, after time.Duration

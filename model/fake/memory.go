@@ -61,5 +61,8 @@ func (m *Memory) DialContext(ctx context.Context, _, _ string) (net.Conn, error)
 
 type memoryAddr struct{}
 
+// Network implements net.Addr.
 func (memoryAddr) Network() string { return "memory" }
-func (memoryAddr) String() string  { return "fake" }
+
+// String implements net.Addr.
+func (memoryAddr) String() string { return "fake" }

@@ -19,24 +19,28 @@ var _ wire = openAI{}
 func (openAI) api() string { return "openai" }
 
 type openAIRequest struct {
-	Model         string
-	Messages      []openAIMessage
-	Stream        bool
+	Model         string          `json:"model"`
+	Messages      []openAIMessage `json:"messages"`
+	Stream        bool            `json:"stream"`
 	StreamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
-	Usage struct{ Include bool }
+	Usage struct {
+		Include bool `json:"include"`
+	} `json:"usage"`
 	Tools []struct {
-		Function tool
-	}
+		Function tool `json:"function"`
+	} `json:"tools"`
 	ToolChoice json.RawMessage `json:"tool_choice"`
 }
 
 type openAIMessage struct {
-	Role       string
-	Content    json.RawMessage
-	ToolCalls  []struct{ ID string } `json:"tool_calls"`
-	ToolCallID string                `json:"tool_call_id"`
+	Role      string          `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	ToolCalls []struct {
+		ID string `json:"id"`
+	} `json:"tool_calls"`
+	ToolCallID string `json:"tool_call_id"`
 }
 
 func (openAI) parse(body []byte, _ bool) (*request, *problem) {
@@ -45,7 +49,10 @@ func (openAI) parse(body []byte, _ bool) (*request, *problem) {
 		return nil, p
 	}
 	// The size of a message is that of all of it; the tools have their own.
-	var raw struct{ Messages, Tools []json.RawMessage }
+	var raw struct {
+		Messages []json.RawMessage `json:"messages"`
+		Tools    []json.RawMessage `json:"tools"`
+	}
 	if p := decode(body, &raw); p != nil {
 		return nil, p
 	}
