@@ -73,6 +73,8 @@ func messageOf(blocks []sdk.ContentBlockUnion) (model.Message, error) {
 			keep = true
 		case "tool_use":
 			m.Calls = append(m.Calls, model.Call{ID: b.ID, Name: b.Name, Arguments: arguments(b.Input)})
+		case "":
+			return m, broken("read answer: a part of it is of no kind")
 		default:
 			keep = true
 		}
