@@ -38,6 +38,7 @@ var rules = []rule{
 	{pkg: "env/docker/images/registry", may: []string{"env", "env/docker/flight", "env/docker/images"}, heavy: true},
 	{pkg: "model/price", may: []string{"model"}},
 	{pkg: "model/openai", may: []string{"model", "model/transport"}, heavy: true},
+	{pkg: "model/anthropic", may: []string{"model", "model/transport"}, heavy: true},
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
 	{pkg: "trajectories", may: []string{"model"}},
 	{pkg: "datasets", may: nil},
@@ -81,7 +82,7 @@ var rules = []rule{
 }
 
 // heavy are clients that only leaf packages, and the command, may link.
-var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai"}
+var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/anthropics/anthropic-sdk-go"}
 
 func TestImportsPointInward(t *testing.T) {
 	for _, r := range rules {

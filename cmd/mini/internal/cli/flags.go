@@ -24,7 +24,7 @@ func (c *configFlags) flags(f *pflag.FlagSet) {
 	c.set = f
 	f.StringArrayVarP(&c.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
 	f.StringP("model", "m", "", "`NAME` of the model")
-	f.String("model-class", "", "`NAME`: openai or scripted")
+	f.String("model-class", "", "`NAME`: openai, anthropic or scripted")
 	f.String("environment-class", "", "`NAME`: docker, local or bubblewrap")
 	f.Float64P("cost-limit", "l", 0, "`USD` an attempt (default 3; 0: no limit)")
 	f.Bool("no-autosubmit", false, "at a limit, do not submit the diff")
@@ -66,7 +66,7 @@ func (c *configFlags) resolve(shipped ...string) (*configs.Resolved, error) {
 }
 
 // merge lays the layers on top of each other, in the order of the design: the
-// shipped defaults, OPENAI_BASE_URL, the user's file, the variables of mini-swe-agent, what the
+// shipped defaults, what the model's class decides (OPENAI_BASE_URL), the user's file, the variables of mini-swe-agent, what the
 // command adds, -c, and the flags.
 func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 	var layers []configs.Layer
@@ -110,15 +110,36 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 		}
 	}
 	cfg, err := configs.Merge(layers...)
-	base := os.Getenv("OPENAI_BASE_URL")
-	if err != nil || base == "" || cfg.Model.Class != "openai" {
-		return cfg, err // only OpenAI's class heeds the variable, good or bad
-	}
-	l, err := configs.Setting("OPENAI_BASE_URL", "model.base_url", strconv.Quote(base))
 	if err != nil {
-		return nil, err
+		return cfg, err
 	}
-	return configs.Merge(slices.Insert(layers, 1, l)...) // right above the shipped defaults
+	own, err := classLayers(cfg.Model.Class)
+	if err != nil || len(own) == 0 {
+		return cfg, err
+	}
+	return configs.Merge(slices.Insert(layers, 1, own...)...) // right above the shipped defaults
+}
+
+// classLayers are what the class of the model decides where nobody else does.
+// Only its own variables are heeded, good or bad.
+func classLayers(class string) ([]configs.Layer, error) {
+	var layers []configs.Layer
+	if class == "anthropic" {
+		l, err := configs.Setting("model_class: anthropic", "model.api_key_env", "ANTHROPIC_API_KEY")
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	name := map[string]string{"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}[class]
+	if base := os.Getenv(name); name != "" && base != "" {
+		l, err := configs.Setting(name, "model.base_url", strconv.Quote(base))
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	return layers, nil
 }
 
 // flagValue is what a flag was given, as the value of a setting.

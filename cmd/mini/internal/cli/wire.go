@@ -31,6 +31,9 @@ func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (ru
 			}
 		}
 		return scriptedModels{script, duration(cfg.Model.Delay)}, nil
+	case "anthropic":
+		m, err := newAnthropic(cfg)
+		return oneModel{m}, err
 	default:
 		m, err := newOpenAI(cfg)
 		return oneModel{m}, err
