@@ -275,8 +275,10 @@ func TestUsageAndCost(t *testing.T) {
 		"free":    {model.Price{Free: true}, usage(`{"input_tokens":10,"output_tokens":1}`), model.Usage{Prompt: 10, Completion: 1}, 0},
 		"unknown": {model.Price{}, usage(`{"input_tokens":10,"output_tokens":1}`), model.Usage{Prompt: 10, Completion: 1, Unpriced: 1}, 0},
 		"too many": {
-			model.Price{Free: true}, usage(`{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807,"output_tokens":1e30}`),
-			model.Usage{Prompt: 1 << 41, CacheRead: 1 << 40}, 0,
+			model.Price{Free: true},
+			usage(`{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807,"output_tokens":1e30}`),
+			model.Usage{Prompt: 1 << 41, CacheRead: 1 << 40},
+			0,
 		},
 		"absurd": {
 			price, usage(`{"input_tokens":-9223372036854775808,"cache_creation":{"ephemeral_1h_input_tokens":7},"cache_read_input_tokens":-1,"output_tokens":-1}`), model.Usage{}, 0,
