@@ -27,17 +27,24 @@ type Config struct {
 
 // Model says which model answers.
 type Model struct {
-	// Class is "openai" (any server with an OpenAI-compatible API) or
-	// "scripted" (fixed replies from a file).
+	// Class is "openai" (any server with an OpenAI-compatible API), "anthropic"
+	// (any with Anthropic's) or "scripted" (fixed replies from a file).
 	Class string `yaml:"model_class" json:"model_class"`
 	Name  string `yaml:"model_name" json:"model_name"`
-	// BaseURL of the API; empty means OPENAI_BASE_URL, else the provider's own.
+	// BaseURL of the API; empty means OPENAI_BASE_URL or
+	// ANTHROPIC_BASE_URL, by Class, else the provider's own.
 	BaseURL string `yaml:"base_url" json:"base_url,omitempty"`
-	// APIKeyEnv names the environment variable that holds the key.
+	// APIKeyEnv names the environment variable that holds the key; where nobody
+	// says it, that is OPENAI_API_KEY or ANTHROPIC_API_KEY, by Class.
 	APIKeyEnv string `yaml:"api_key_env" json:"api_key_env,omitempty"`
 	// Kwargs are passed in the request's body as they are.
 	Kwargs map[string]any `yaml:"model_kwargs" json:"model_kwargs,omitempty"`
 	Stream bool           `yaml:"stream" json:"stream,omitempty"`
+	// Headers go with every request, Cache is how long the provider is asked to
+	// keep a conversation for its next step: "5m" (default), "1h" or "off". Both
+	// are for the class anthropic.
+	Headers map[string]string `yaml:"headers" json:"headers,omitempty"`
+	Cache   string            `yaml:"cache" json:"cache,omitempty"`
 	// Timeout bounds one request, in seconds. MaxTries bounds requests per
 	// call, the first included, and MaxWait the seconds between them.
 	Timeout  float64 `yaml:"timeout" json:"timeout"`

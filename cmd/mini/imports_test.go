@@ -41,6 +41,7 @@ var rules = []rule{
 	{pkg: "model/price", may: []string{"model"}},
 	{pkg: "model/openai", may: []string{"model", "model/transport"}, heavy: true},
 	{pkg: "model/retry", may: []string{"model"}},
+	{pkg: "model/anthropic", may: []string{"model", "model/transport"}, heavy: true},
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
 	{pkg: "model/fake", may: []string{"model", "model/scripted", "trajectories"}},
 	{pkg: "trajectories", may: []string{"model"}},
@@ -89,7 +90,7 @@ var rules = []rule{
 var with = map[string]string{"agent/protocol": "agent"}
 
 // heavy are clients that only leaf packages, and the command, may link.
-var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai"}
+var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/anthropics/anthropic-sdk-go"}
 
 func TestImportsPointInward(t *testing.T) {
 	for _, r := range rules {

@@ -73,6 +73,8 @@ func messageOf(blocks []sdk.ContentBlockUnion) (model.Message, error) {
 			keep = true
 		case "tool_use":
 			m.Calls = append(m.Calls, model.Call{ID: b.ID, Name: b.Name, Arguments: arguments(b.Input)})
+		case "":
+			return m, broken("read answer: a part of it is of no kind")
 		default:
 			keep = true
 		}
@@ -161,10 +163,13 @@ func checkFinish(m sdk.Message) error {
 // usageOf counts as mini does: the API's input tokens are those that the cache
 // has nothing to do with.
 func usageOf(u sdk.Usage) model.Usage {
-	read, write := max(0, u.CacheReadInputTokens), max(0, u.CacheCreationInputTokens)
+	read, write := tokens(u.CacheReadInputTokens), tokens(u.CacheCreationInputTokens)
 	return model.Usage{
-		Prompt: max(0, u.InputTokens) + read + write, Completion: max(0, u.OutputTokens),
-		CacheRead: read, CacheWrite: write, CacheWriteHour: min(write, max(0, u.CacheCreation.Ephemeral1hInputTokens)),
-		Reasoning: max(0, u.OutputTokensDetails.ThinkingTokens),
+		Prompt: tokens(u.InputTokens) + read + write, Completion: tokens(u.OutputTokens),
+		CacheRead: read, CacheWrite: write, CacheWriteHour: min(write, tokens(u.CacheCreation.Ephemeral1hInputTokens)),
+		Reasoning: tokens(u.OutputTokensDetails.ThinkingTokens),
 	}
 }
+
+// tokens is a count that can be added up, whatever the server says.
+func tokens(n int64) int64 { return min(max(0, n), 1<<40) }

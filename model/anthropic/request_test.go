@@ -108,8 +108,12 @@ func TestRequests(t *testing.T) {
 		}}, []model.Message{user("task")}},
 		"thinking makes room": {anthropic.Config{Kwargs: map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 30000}}}, []model.Message{user("task")}},
 		"empty and alike": {anthropic.Config{}, []model.Message{
-			{Role: model.System, Content: " \n"}, system, {Role: model.System, Content: "second"},
-			user(""), user("b"), said(" "), said(""), user("\n\t"), {Role: model.System, Content: "late"}, user("c\xff\x00d"),
+			{Role: model.System, Content: " \n"},
+			system,
+			{Role: model.System, Content: "second"},
+			user(""), user("b"), said(" "), said(""), user("\n\t"),
+			{Role: model.System, Content: "late"},
+			user("c\xff\x00d"),
 		}},
 		"tools": {anthropic.Config{Tools: bash}, []model.Message{
 			user("task"), said("", call("toolu_1", "ls <&> \u2028")), result("toolu_1", ""),
@@ -122,17 +126,23 @@ func TestRequests(t *testing.T) {
 			result("functions.bash:0", "torn"), result("", "no id"), said("x", model.Call{ID: "last", Name: "bash", Arguments: " {} "}),
 		}},
 		"kept": {anthropic.Config{Tools: bash}, []model.Message{
-			user("task"), {
+			user("task"),
+			{
 				Role: model.Assistant, Content: "ignored", Reasoning: "ignored", Calls: []model.Call{call("toolu_1", "ls")},
 				Kept: json.RawMessage(`{"anthropic":[{"type":"thinking","thinking":"a<b","signature":"c2ln+/="},{"type":"redacted_thinking","data":"ZGF0YQ=="},{"type":"tool_use","id":"toolu_1","name":"bash","input":{"command":"ls"}}]}`),
-			}, result("toolu_1", "file"),
-			{Role: model.Assistant, Content: "of another provider", Kept: json.RawMessage(`[{"encrypted":"x"}]`)}, user("go on"),
+			},
+			result("toolu_1", "file"),
+			{Role: model.Assistant, Content: "of another provider", Kept: json.RawMessage(`[{"encrypted":"x"}]`)},
+			user("go on"),
 		}},
 		"images": {anthropic.Config{Tools: bash}, []model.Message{
 			{Role: model.User, Content: "look", Images: []model.Image{gif, {MediaType: "image/png", Data: []byte{0, 255}}}},
-			said("", call("toolu_1", "shot")), {Role: model.Tool, CallID: "toolu_1", Content: "shown", Images: []model.Image{gif}},
-			said("hm"), {Role: model.User, Images: []model.Image{gif}},
-			said("", call("toolu_2", "shot")), {Role: model.Tool, CallID: "toolu_2", Images: []model.Image{gif}},
+			said("", call("toolu_1", "shot")),
+			{Role: model.Tool, CallID: "toolu_1", Content: "shown", Images: []model.Image{gif}},
+			said("hm"),
+			{Role: model.User, Images: []model.Image{gif}},
+			said("", call("toolu_2", "shot")),
+			{Role: model.Tool, CallID: "toolu_2", Images: []model.Image{gif}},
 		}},
 	}
 	for name, test := range tests {

@@ -71,8 +71,13 @@ func (f *fold) add(data []byte) (done bool, err error) {
 	if err := json.Unmarshal(data, &event); err != nil {
 		return false, broken("read event: %w", err)
 	}
-	if kind.Type == "content_block_stop" {
+	switch kind.Type {
+	case "content_block_stop":
 		f.keepTorn(event.Index)
+	case "message_stop": // blocks may still be open
+		for i := range f.message.Content {
+			f.keepTorn(int64(i))
+		}
 	}
 	if err := f.message.Accumulate(event); err != nil {
 		return false, broken("put stream together: %w", err)

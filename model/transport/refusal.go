@@ -142,12 +142,12 @@ var (
 	tooLong = []string{
 		"context_length", "context length", "context window", "context size", "maximum context", "prompt is too long",
 		"input is too long", "input length and", "exceeds the maximum number of tokens", "reduce the length",
-		"`max_new_tokens` must be",
+		"`max_new_tokens` must be", "request_too_large",
 	}
 	// tooLarge is a request that has more tokens than a minute may have.
 	tooLarge  = []string{"request too large"}
-	refused   = []string{"content_filter", "content_policy", "content policy", "content management policy", "responsibleaipolicy", "flagged"}
-	exhausted = []string{"insufficient_quota"}
+	refused   = []string{"content_filter", "content_policy", "content policy", "content management policy", "content filtering policy", "responsibleaipolicy", "flagged"}
+	exhausted = []string{"insufficient_quota", "credit balance is too low", "api usage limits"}
 )
 
 func contains(s string, any []string) bool {

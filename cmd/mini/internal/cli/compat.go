@@ -154,15 +154,21 @@ func ownName(name string) string {
 	return name
 }
 
-// checkModelName finds a name in litellm's form where it goes to OpenAI, which
-// would refuse it for every instance.
+// checkModelName finds a name in litellm's form where it goes to OpenAI or to
+// Anthropic, who would refuse it for every instance.
 func checkModelName(cfg *configs.Resolved) error {
 	provider, own, ok := strings.Cut(cfg.Model.Name, "/")
-	if !ok || cfg.Model.Class != "openai" || cfg.Model.BaseURL != "" {
+	if !ok || cfg.Model.Class == "scripted" || cfg.Model.BaseURL != "" {
 		return nil
 	}
-	if provider == "openai" {
+	if provider == cfg.Model.Class {
 		return usagef("model %.80q: the provider is not part of the name here; use -m %.80s", cfg.Model.Name, own)
+	}
+	if provider == "anthropic" {
+		return usagef("model %.80q: OpenAI has no such model; use --model-class anthropic -m %.80s", cfg.Model.Name, own)
+	}
+	if cfg.Model.Class == "anthropic" {
+		return usagef("model %.80q: Anthropic has no such model; leave --model-class anthropic out, or say -c model.base_url=URL", cfg.Model.Name)
 	}
 	return usagef("model %.80q: OpenAI has no such model; for another provider set the address of its OpenAI-compatible API: -c model.base_url=URL", cfg.Model.Name)
 }

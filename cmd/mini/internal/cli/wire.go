@@ -37,6 +37,9 @@ func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (ru
 			return nil, cfg.Locate(err)
 		}
 		return scriptedModels{script, speaks, duration(cfg.Model.Delay)}, nil
+	case "anthropic":
+		m, err := newAnthropic(cfg)
+		return oneModel{m}, err
 	default:
 		m, err := newOpenAI(cfg)
 		return oneModel{m}, err
