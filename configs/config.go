@@ -129,6 +129,9 @@ type Run struct {
 	// MaxTries bounds how often one run tries an instance whose sandbox or
 	// provider fails.
 	MaxTries int `yaml:"max_tries" json:"max_tries"`
+	// MaxProviderFailures stops a batch when so many instances in a row fail at
+	// the model's provider; 0 never does.
+	MaxProviderFailures int `yaml:"max_consecutive_provider_failures" json:"max_consecutive_provider_failures"`
 	// Keep says whose sandboxes stay when they are done: "none", "failed" (what
 	// did not end with a submission of the agent's own) or "all".
 	Keep string `yaml:"keep" json:"keep,omitempty"`

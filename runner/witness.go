@@ -13,6 +13,7 @@ import (
 type witness struct {
 	journal  *trajectories.Journal
 	log      *Log
+	strikes  *strikes
 	instance string
 	attempt  int
 	step     int
@@ -27,6 +28,9 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 	switch d := data.(type) {
 	case trajectories.Call:
 		w.step++
+		if d.Error == "" {
+			w.strikes.answered()
+		}
 		w.cost += float64(d.Cost)
 	case trajectories.Execution:
 		e := w.event(Step)

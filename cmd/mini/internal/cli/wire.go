@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/governor"
 	"github.com/minibench/mini/model/openai"
 	"github.com/minibench/mini/model/retry"
 	"github.com/minibench/mini/model/scripted"
@@ -33,8 +35,9 @@ func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (ru
 		}
 		return scriptedModels{script, duration(cfg.Model.Delay)}, nil
 	default:
-		m, err := newOpenAI(cfg)
-		return oneModel{m}, err
+		news := &providerNews{}
+		m, err := newOpenAI(cfg, &governor.Governors{}, news.changed)
+		return oneModel{m, news}, err
 	}
 }
 
@@ -72,7 +75,7 @@ func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
 
 // newOpenAI finds the key in the environment. A server of one's own may need
 // none.
-func newOpenAI(cfg *configs.Resolved) (model.Model, error) {
+func newOpenAI(cfg *configs.Resolved, all *governor.Governors, changed func(governor.State)) (model.Model, error) {
 	m := cfg.Model
 	if m.Name == "" {
 		return nil, usagef("no model is named; use -m NAME, or --model-class scripted")
@@ -89,7 +92,11 @@ func newOpenAI(cfg *configs.Resolved) (model.Model, error) {
 	if err != nil {
 		return nil, before(err)
 	}
-	return retry.New(om, retry.Policy{MaxTries: m.MaxTries, MaxWait: duration(m.MaxWait)}), nil
+	wait := duration(m.MaxWait)
+	g := all.For(base, key, governor.Config{
+		Requests: m.RequestsPerMinute, Tokens: m.TokensPerMinute, Concurrent: m.MaxConcurrent, MaxPause: wait, Changed: changed,
+	})
+	return retry.New(g.Model(om), retry.Policy{MaxTries: m.MaxTries, MaxWait: wait}), nil
 }
 
 // modelName is what predictions are signed with.
@@ -101,7 +108,10 @@ func modelName(cfg *configs.Resolved) string {
 }
 
 // oneModel answers for every instance.
-type oneModel struct{ m model.Model }
+type oneModel struct {
+	m    model.Model
+	news *providerNews
+}
 
 // For implements runner.Models.
 func (o oneModel) For(datasets.Instance) (model.Model, error) { return o.m, nil }
@@ -139,5 +149,29 @@ func (m slowModel) Query(ctx context.Context, history []model.Message) (model.Re
 		return m.Model.Query(ctx, history)
 	case <-ctx.Done():
 		return model.Reply{}, context.Cause(ctx)
+	}
+}
+
+// providerNews passes on what a provider lets through, once there is a log.
+type providerNews struct {
+	mu  sync.Mutex
+	log *runner.Log
+}
+
+// tell passes news to the log from now on.
+func (p *providerNews) tell(log *runner.Log) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.log = log
+}
+
+func (p *providerNews) changed(s governor.State) {
+	p.mu.Lock()
+	log := p.log
+	p.mu.Unlock()
+	if log != nil {
+		log.Emit(runner.Event{Type: runner.Provider, Provider: &runner.ProviderState{
+			Limit: s.Limit, InFlight: s.InFlight, Waiting: s.Waiting, Pause: max(0, time.Until(s.PausedUntil).Seconds()),
+		}})
 	}
 }
