@@ -31,7 +31,11 @@ type Halt struct {
 }
 
 func (h *Halt) Error() string {
-	text := fmt.Sprintf("stopped: %d instances in a row failed at the model's provider, the last with %s", h.Failures, h.Reason)
+	who := fmt.Sprintf("%d instances in a row", h.Failures)
+	if h.Failures == 1 {
+		who = "an instance"
+	}
+	text := fmt.Sprintf("stopped: %s failed at the model's provider, the last with %s", who, h.Reason)
 	if h.Hint != "" {
 		text += "; " + h.Hint
 	}
