@@ -49,7 +49,7 @@ const (
 	Thinking Phase = "thinking" // the model was asked for Step
 	Running  Phase = "running"  // Command runs
 	Closing  Phase = "closing"  // the diff is taken and the sandbox closed
-	Waiting  Phase = "waiting"  // for Elapsed seconds, before the next attempt or for its image
+	Waiting  Phase = "waiting"  // for Elapsed seconds, before the next attempt or for its image; or for the model's provider
 	Left     Phase = "left"     // no worker has it any more
 )
 
