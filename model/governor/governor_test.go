@@ -45,7 +45,7 @@ func TestSixtyFourWorkers(t *testing.T) {
 				g := governor.New(test.config)
 				var provider model.Model = s
 				if test.wire {
-					provider = s.connect(t)
+					provider = serve(t, s)
 				}
 				failed, took := work(t, retry.New(g.Model(provider), retry.Policy{}), 64, 20, 0)
 				if failed > 0 || s.answered != 64*20 {

@@ -179,8 +179,8 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// over makes a provider that asks the server with HTTP, inside a bubble.
-func (s *strict) connect(t *testing.T) model.Model {
+// serve makes a provider that asks the server with HTTP, inside a bubble.
+func serve(t *testing.T, s http.Handler) model.Model {
 	t.Helper()
 	p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
