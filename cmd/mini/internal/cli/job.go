@@ -65,9 +65,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		p.Event(e)
 		g.event(e)
 	})
-	if m, ok := j.models.(oneModel); ok {
-		m.news.tell(log)
-	}
+	listen(j.models, log.Emit)
 	if g, err = j.newJudge(ctx, s.Err, boxes, folder, log); err != nil {
 		return errors.Join(err, boxes.Close())
 	}

@@ -152,25 +152,29 @@ func (m slowModel) Query(ctx context.Context, history []model.Message) (model.Re
 	}
 }
 
-// providerNews passes on what a provider lets through, once there is a log.
+// providerNews passes on what a provider lets through, once somebody listens.
 type providerNews struct {
-	mu  sync.Mutex
-	log *runner.Log
+	mu   sync.Mutex
+	emit func(runner.Event)
 }
 
-// tell passes news to the log from now on.
-func (p *providerNews) tell(log *runner.Log) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.log = log
+// listen passes news of the models' provider to emit from now on.
+func listen(models runner.Models, emit func(runner.Event)) {
+	m, ok := models.(oneModel)
+	if !ok {
+		return
+	}
+	m.news.mu.Lock()
+	defer m.news.mu.Unlock()
+	m.news.emit = emit
 }
 
 func (p *providerNews) changed(s governor.State) {
 	p.mu.Lock()
-	log := p.log
+	emit := p.emit
 	p.mu.Unlock()
-	if log != nil {
-		log.Emit(runner.Event{Type: runner.Provider, Provider: &runner.ProviderState{
+	if emit != nil {
+		emit(runner.Event{Type: runner.Provider, Provider: &runner.ProviderState{
 			Limit: s.Limit, InFlight: s.InFlight, Waiting: s.Waiting, Pause: max(0, time.Until(s.PausedUntil).Seconds()),
 		}})
 	}
