@@ -141,6 +141,9 @@ type Run struct {
 	// ends as interrupted, and is made again with a larger bound.
 	TotalCostLimit float64 `yaml:"total_cost_limit" json:"total_cost_limit,omitempty"`
 	TotalCalls     int     `yaml:"total_calls" json:"total_calls,omitempty"`
+	// MaxProviderFailures stops a batch when so many instances in a row fail at
+	// the model's provider; 0 never does.
+	MaxProviderFailures int `yaml:"max_consecutive_provider_failures" json:"max_consecutive_provider_failures"`
 	// Keep says whose sandboxes stay when they are done: "none", "failed" (what
 	// did not end with a submission of the agent's own) or "all".
 	Keep string `yaml:"keep" json:"keep,omitempty"`

@@ -48,6 +48,9 @@ func (r *Resolved) validate() error {
 	if r.Run.TotalCalls < 0 {
 		errs = append(errs, r.errorf("run.total_calls", "%d is negative; 0 means no bound", r.Run.TotalCalls))
 	}
+	if r.Run.MaxProviderFailures < 0 {
+		errs = append(errs, r.errorf("run.max_consecutive_provider_failures", "%d is negative; 0 means that they never stop a batch", r.Run.MaxProviderFailures))
+	}
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}

@@ -40,6 +40,7 @@ var rules = []rule{
 	{pkg: "model/route", may: []string{"model"}, std: true},
 	{pkg: "model/price", may: []string{"model"}},
 	{pkg: "model/openai", may: []string{"model", "model/transport"}, heavy: true},
+	{pkg: "model/governor", may: []string{"model"}, std: true},
 	{pkg: "model/retry", may: []string{"model"}},
 	{pkg: "model/anthropic", may: []string{"model", "model/transport"}, heavy: true},
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
