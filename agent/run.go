@@ -3,9 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
@@ -19,7 +19,7 @@ type run struct {
 	Session
 	info     env.Info
 	messages []model.Message
-	started  time.Time
+	clock    *clock
 	steps    int
 	usage    model.Usage
 	cost     model.Cost
@@ -61,15 +61,18 @@ func (r *run) say(messages ...trajectories.Message) error {
 }
 
 func (r *run) variables() map[string]any {
-	return r.cfg.variables(r.Task, r.info, r.steps, float64(r.cost), time.Since(r.started).Seconds())
+	return r.cfg.variables(r.Task, r.info, r.steps, float64(r.cost), r.clock.worked().Seconds())
 }
 
 func (r *run) checkLimits() error {
 	if r.cfg.limitReached(r.steps, r.cost) {
 		return ErrLimitsExceeded
 	}
-	if limit := r.cfg.wallTime(); limit > 0 && time.Since(r.started) >= limit {
+	if limit := r.cfg.wallTime(); limit > 0 && r.clock.worked() >= limit {
 		return ErrTimeExceeded
+	}
+	if r.Allow != nil {
+		return r.Allow()
 	}
 	return nil
 }
@@ -86,6 +89,7 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 		Usage: reply.Usage, Cost: reply.Cost, Finish: reply.Finish, Model: reply.Model,
 		Start: start, Duration: trajectories.Seconds(time.Since(start)),
 		Waited: trajectories.Seconds(reply.Waited), Tries: reply.Tries, Raw: reply.Raw,
+		Attempts: trajectories.Attempts(reply.Attempts),
 	}
 	if err != nil {
 		call.Error = err.Error()
@@ -102,59 +106,23 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	return reply, err
 }
 
-// action finds the one command of a reply; a reply with none or several is a
-// format error, which the model is told of.
-func (r *run) action(reply model.Reply) (string, error) {
-	commands := r.actions.parse(reply.Message.Content)
-	err := r.say(trajectories.Message{Message: reply.Message, Cause: trajectories.CauseReply, Actions: commands})
-	if err != nil {
-		return "", err
-	}
-	if len(commands) == 1 {
-		r.badRow = 0
-		return commands[0], nil
-	}
-	r.badRow++
-	if r.cfg.MaxFormatErrors > 0 && r.badRow >= r.cfg.MaxFormatErrors {
-		return "", ErrRepeatedFormatError
-	}
-	return "", r.formatError(len(commands), reply.Finish)
-}
-
-func (r *run) formatError(actions int, finish model.Finish) error {
-	cut := finish == model.FinishLength
-	text := fmt.Sprintf("your reply has %d commands, and exactly one is needed", actions)
-	switch {
-	case cut:
-		text = "your reply reached the token limit and was cut off before its command was complete"
-	case actions == 0:
-		text = "your reply has no command"
-	}
-	said, err := r.templates.formatError.render(merged(r.variables(), formatErrorValues(text, actions, string(finish), cut)))
-	if err != nil {
-		return err
-	}
-	return &Feedback{Reason: "FormatError", Messages: []trajectories.Message{{
-		Message: model.Message{Role: model.User, Content: said},
-		Cause:   trajectories.CauseFormatError,
-	}}}
-}
-
 // approve asks whoever watches; a refusal is told to the model.
-func (r *run) approve(ctx context.Context, command string) error {
+func (r *run) approve(ctx context.Context, a protocol.Action) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if r.Approve == nil {
 		return nil
 	}
-	err := r.Approve(ctx, command)
+	err := r.Approve(ctx, a.Command)
 	if rejected, ok := errors.AsType[*Rejected](err); ok {
 		text := "The user did not let this command run."
 		if rejected.Comment != "" {
 			text += " The user says: " + rejected.Comment
 		}
-		return &Feedback{Reason: "UserRejection", Messages: []trajectories.Message{{
-			Message: model.Message{Role: model.User, Content: text},
-			Cause:   trajectories.CauseRejection,
-		}}}
+		f := &Feedback{Reason: "UserRejection"}
+		f.add(trajectories.CauseRejection, r.protocol.Answer(a, text))
+		return f
 	}
 	return err
 }
@@ -179,16 +147,13 @@ func (c Config) outputLimit() int {
 }
 
 // observe tells the model what its command did.
-func (r *run) observe(res env.Result) error {
+func (r *run) observe(a protocol.Action, res env.Result) error {
 	vars := merged(r.variables(), observed(r.cfg.Observation.look(res), res, exception(res, r.cfg.Timeout)))
 	text, err := r.templates.observation.render(vars)
 	if err != nil {
 		return err
 	}
-	return r.say(trajectories.Message{
-		Message: model.Message{Role: model.User, Content: text},
-		Cause:   trajectories.CauseObservation,
-	})
+	return r.say(trajectories.Message{Message: r.protocol.Answer(a, text), Cause: trajectories.CauseObservation})
 }
 
 func executionRecord(script string, start time.Time, res env.Result, exception string) trajectories.Execution {

@@ -27,22 +27,35 @@ type Config struct {
 
 // Model says which model answers.
 type Model struct {
-	// Class is "openai" (any server with an OpenAI-compatible API) or
-	// "scripted" (fixed replies from a file).
+	// Class is "openai" (any server with an OpenAI-compatible API), "anthropic"
+	// (any with Anthropic's) or "scripted" (fixed replies from a file).
 	Class string `yaml:"model_class" json:"model_class"`
 	Name  string `yaml:"model_name" json:"model_name"`
-	// BaseURL of the API; empty means OPENAI_BASE_URL, else the provider's own.
+	// BaseURL of the API; empty means OPENAI_BASE_URL or
+	// ANTHROPIC_BASE_URL, by Class, else the provider's own.
 	BaseURL string `yaml:"base_url" json:"base_url,omitempty"`
-	// APIKeyEnv names the environment variable that holds the key.
+	// APIKeyEnv names the environment variable that holds the key; where nobody
+	// says it, that is OPENAI_API_KEY or ANTHROPIC_API_KEY, by Class.
 	APIKeyEnv string `yaml:"api_key_env" json:"api_key_env,omitempty"`
 	// Kwargs are passed in the request's body as they are.
 	Kwargs map[string]any `yaml:"model_kwargs" json:"model_kwargs,omitempty"`
 	Stream bool           `yaml:"stream" json:"stream,omitempty"`
+	// Headers go with every request, Cache is how long the provider is asked to
+	// keep a conversation for its next step: "5m" (default), "1h" or "off". Both
+	// are for the class anthropic.
+	Headers map[string]string `yaml:"headers" json:"headers,omitempty"`
+	Cache   string            `yaml:"cache" json:"cache,omitempty"`
 	// Timeout bounds one request, in seconds. MaxTries bounds requests per
-	// call, the first included.
-	Timeout  float64     `yaml:"timeout" json:"timeout"`
-	MaxTries int         `yaml:"max_tries" json:"max_tries"`
-	Price    model.Price `yaml:"price" json:"price"`
+	// call, the first included, and MaxWait the seconds between them.
+	Timeout  float64 `yaml:"timeout" json:"timeout"`
+	MaxTries int     `yaml:"max_tries" json:"max_tries"`
+	MaxWait  float64 `yaml:"max_wait" json:"max_wait"`
+	// RequestsPerMinute, TokensPerMinute and MaxConcurrent bound the requests of
+	// all workers together; 0 means what the provider says, or lets through.
+	RequestsPerMinute int64       `yaml:"requests_per_minute" json:"requests_per_minute,omitempty"`
+	TokensPerMinute   int64       `yaml:"tokens_per_minute" json:"tokens_per_minute,omitempty"`
+	MaxConcurrent     int         `yaml:"max_concurrent" json:"max_concurrent,omitempty"`
+	Price             model.Price `yaml:"price" json:"price"`
 	// Replies is the file of the scripted model.
 	Replies string `yaml:"replies" json:"replies,omitempty"`
 	// Delay is how long the scripted model takes for a reply, in seconds.
@@ -123,6 +136,11 @@ type Run struct {
 	// MaxTries bounds how often one run tries an instance whose sandbox or
 	// provider fails.
 	MaxTries int `yaml:"max_tries" json:"max_tries"`
+	// TotalCostLimit bounds the US dollars, TotalCalls the calls of the model, of
+	// all attempts in a run's folder together; 0 means no bound. What runs then
+	// ends as interrupted, and is made again with a larger bound.
+	TotalCostLimit float64 `yaml:"total_cost_limit" json:"total_cost_limit,omitempty"`
+	TotalCalls     int     `yaml:"total_calls" json:"total_calls,omitempty"`
 	// Keep says whose sandboxes stay when they are done: "none", "failed" (what
 	// did not end with a submission of the agent's own) or "all".
 	Keep string `yaml:"keep" json:"keep,omitempty"`

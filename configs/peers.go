@@ -23,7 +23,7 @@ var peerKeys = map[string]string{
 	"multimodal_regex":            "mini sends text only; leave the key out",
 	"output_path":                 "say -o FILE on the command line",
 	"run_args":                    "network, memory, cpus, user, platform, cap_add and others are keys of environment here",
-	"set_cache_control":           "servers with OpenAI's API cache by themselves; leave the key out",
+	"set_cache_control":           "servers cache by themselves, and Anthropic's is told to, unless model.cache is off; leave the key out",
 	"task":                        "say -t TASK on the command line",
 	"timeout_template":            "agent.observation_template shows timeouts here, as .exception and .timed_out",
 	"whitelist_actions":           "mini asks before each command, and with -y before none; leave the key out",
@@ -35,7 +35,7 @@ var peerKwargs = map[string]string{
 	"api_base":            "set model.base_url instead",
 	"custom_llm_provider": "set model.base_url to the provider's OpenAI-compatible API instead",
 	"drop_params":         "it is litellm's own, and servers refuse it; leave it out",
-	"extra_headers":       "mini sends no headers of one's own yet; leave it out",
+	"extra_headers":       "set model.headers instead, with model_class: anthropic; for servers with OpenAI's API mini sends none of one's own yet",
 	"num_retries":         "set model.max_tries instead, which counts the first try too",
 	"parallel_tool_calls": "mini offers no tools to the model, and servers then refuse it; leave it out",
 }
@@ -64,14 +64,14 @@ var (
 	peerModels = []classAnswer{
 		{"litellm_response", "mini speaks the chat completions API; use openai, and model.base_url for another server"},
 		{"litellmresponse", "mini speaks the chat completions API; use openai, and model.base_url for another server"},
-		{"litellm", "use openai, and for a provider that is not OpenAI the address of its compatible API: -c model.base_url=URL -c model.api_key_env=VARIABLE"},
+		{"litellm", "use openai, or anthropic, and for a provider that is not OpenAI the address of its compatible API: -c model.base_url=URL -c model.api_key_env=VARIABLE"},
 		{"openrouter", "use openai with -c model.base_url=https://openrouter.ai/api/v1 -c model.api_key_env=OPENROUTER_API_KEY"},
 		{"requesty", "use openai with -c model.base_url=https://router.requesty.ai/v1 -c model.api_key_env=REQUESTY_API_KEY"},
 		{"portkey", "mini cannot send Portkey's headers yet; use openai with the address of the provider itself in model.base_url"},
 		{"deterministic", "use scripted, with -c model.replies=FILE"},
 		{"roulette", "mini asks one model; name it with -m"},
 		{"interleaving", "mini asks one model; name it with -m"},
-		{"anthropic", "use openai, with the address of an OpenAI-compatible API in model.base_url"},
+		{"anthropic", "use anthropic"},
 	}
 	peerEnvironments = []classAnswer{
 		{"singularity", "mini has no Singularity or Apptainer yet; use docker"},

@@ -46,7 +46,7 @@ func TestKeysOfMiniSWEAgentAreAnswered(t *testing.T) {
 		{"run: {stp_limit: 3}", "run.stp_limit; did you mean agent.step_limit?"},
 		{"model: {model_kwargs: {drop_params: true}}", "model.model_kwargs.drop_params: it is litellm's own"},
 		{"model: {model_kwargs: {parallel_tool_calls: true}}", "model.model_kwargs.parallel_tool_calls: mini offers no tools"},
-		{"model: {model_class: litellm_textbased}", `"litellm_textbased" is not one of openai, scripted; use openai`},
+		{"model: {model_class: litellm_textbased}", `"litellm_textbased" is not one of openai, anthropic, scripted; use openai`},
 		{"model: {model_class: minisweagent.models.litellm_model.LitellmModel}", "use openai"},
 		{"model: {model_class: openrouter_textbased}", "OPENROUTER_API_KEY"},
 		{"model: {model_class: deterministic}", "use scripted"},

@@ -13,12 +13,14 @@ import (
 
 // Known names of classes; the command line turns them into implementations.
 var (
-	ModelClasses       = []string{"openai", "scripted"}
+	ModelClasses       = []string{"openai", "anthropic", "scripted"}
 	EnvironmentClasses = []string{"docker", "local", "bubblewrap"}
 )
 
-// keeping are the values of run.keep, evalNetworks those of eval.network.
+// keeping are the values of run.keep, evalNetworks those of eval.network,
+// caching those of model.cache.
 var (
+	caching      = []string{"", "5m", "1h", "off"}
 	keeping      = []string{"none", "failed", "all"}
 	evalNetworks = []string{"bridge", "none"}
 )
@@ -39,6 +41,12 @@ func (r *Resolved) validate() error {
 	}
 	if r.Run.MaxStarts < 0 {
 		errs = append(errs, r.errorf("run.max_starts", "%d is negative; 0 means twice the cores", r.Run.MaxStarts))
+	}
+	if r.Run.TotalCostLimit < 0 {
+		errs = append(errs, r.errorf("run.total_cost_limit", "%v is negative; 0 means no bound", r.Run.TotalCostLimit))
+	}
+	if r.Run.TotalCalls < 0 {
+		errs = append(errs, r.errorf("run.total_calls", "%d is negative; 0 means no bound", r.Run.TotalCalls))
 	}
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
@@ -61,6 +69,7 @@ func (r *Resolved) validateModel() []error {
 			errs = append(errs, r.errorf("model.model_kwargs."+name, "%s", answer))
 		}
 	}
+	errs = append(errs, r.validateAnthropic()...)
 	if u, err := url.Parse(m.BaseURL); err != nil || u.User != nil || u.RawQuery != "" {
 		errs = append(errs, r.errorf("model.base_url", "not a plain URL; user names, passwords and queries have no place in it, since the configuration is written to files"))
 	}
@@ -81,7 +90,42 @@ func (r *Resolved) validateModel() []error {
 	if m.Delay < 0 || m.Delay > maxSeconds {
 		errs = append(errs, r.errorf("model.delay", "%v is not a number of seconds from 0 on", m.Delay))
 	}
-	return append(errs, r.positive("model.timeout", m.Timeout)...)
+	for _, f := range []struct {
+		key   string
+		value int64
+	}{{"requests_per_minute", m.RequestsPerMinute}, {"tokens_per_minute", m.TokensPerMinute}, {"max_concurrent", int64(m.MaxConcurrent)}} {
+		if f.value < 0 {
+			errs = append(errs, r.errorf("model."+f.key, "%d is negative; 0 means no bound but the provider's own", f.value))
+		}
+	}
+	return slices.Concat(errs, r.positive("model.timeout", m.Timeout), r.positive("model.max_wait", m.MaxWait))
+}
+
+// validateAnthropic is about the settings that only that class heeds: nobody is
+// to believe that they have an effect elsewhere.
+func (r *Resolved) validateAnthropic() []error {
+	m := r.Model
+	if m.Class != "anthropic" {
+		var errs []error
+		if m.Cache != "" {
+			errs = append(errs, r.errorf("model.cache", "only model_class: anthropic is told what to cache; leave it out"))
+		}
+		if len(m.Headers) > 0 {
+			errs = append(errs, r.errorf("model.headers", "only model_class: anthropic sends headers of one's own yet; leave them out"))
+		}
+		return errs
+	}
+	var errs []error
+	if !slices.Contains(caching, m.Cache) {
+		errs = append(errs, r.errorf("model.cache", "%.20q is not one of %s", m.Cache, strings.Join(caching[1:], ", ")))
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
+		if looksSecret(name) {
+			errs = append(errs, r.errorf("model.headers."+name,
+				"keys are never part of the configuration, which is written to files; put it into an environment variable and name that in model.api_key_env"))
+		}
+	}
+	return errs
 }
 
 // class finds a name that is none of the known ones; answer is what to say of

@@ -45,8 +45,8 @@ type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
-// Batch is what a run needs. All fields are required but Redo, Keep
-// and Submitted.
+// Batch is what a run needs. All fields are required but Budget,
+// Redo, Keep and Submitted.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -61,6 +61,9 @@ type Batch struct {
 	// MaxTries bounds how often this run tries an instance whose sandbox or
 	// provider fails; at least 1.
 	MaxTries int
+	// Budget bounds what the run may spend. When it is spent, attempts end before
+	// their next call, as interrupted: with a larger one they are made again.
+	Budget Budget
 	// Redo runs instances again that have a result. What they had is kept.
 	Redo bool
 	// Keep picks the attempts whose sandboxes stay when they are done (see
@@ -73,7 +76,8 @@ type Batch struct {
 	// Log is told what happens.
 	Log *Log
 
-	kept atomic.Int32
+	kept  atomic.Int32
+	purse *purse
 }
 
 // Summary is how a run ended.
@@ -84,6 +88,7 @@ type Summary struct {
 	Unstarted int                        `json:"unstarted"`      // never came to an attempt
 	Kept      int                        `json:"kept,omitempty"` // sandboxes that stay
 	Cost      model.Cost                 `json:"cost"`           // of this run's attempts
+	Exhausted bool                       `json:"budget_exhausted,omitempty"`
 	Elapsed   time.Duration              `json:"-"`
 }
 
@@ -105,6 +110,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	if err != nil {
 		return Summary{}, err
 	}
+	b.purse = b.newPurse(book)
 	todo := b.pending(book, instances)
 	b.Log.Emit(Event{Type: RunStarted, Total: len(instances), Skipped: len(instances) - len(todo), Workers: b.Workers})
 
@@ -125,7 +131,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 		// Go blocks while all workers are busy, so what is not started when
 		// the run is stopped never is.
 		workers.Go(func() error {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || b.purse.spent() {
 				return nil //nolint:nilerr // a run that is stopped is no failure
 			}
 			err := b.instance(ctx, in, book)
@@ -134,7 +140,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 			}
 			return err
 		})
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || b.purse.spent() {
 			break
 		}
 	}
@@ -143,6 +149,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	s.Skipped = len(instances) - len(todo)
 	s.Kept = int(b.kept.Load())
 	s.Elapsed = time.Since(start)
+	s.Exhausted = b.purse.spent()
 	b.Log.Emit(Event{Type: RunFinished, Summary: &s})
 	return s, errors.Join(err, b.Folder.eventsErr())
 }

@@ -84,7 +84,7 @@ providers:
 func TestParseErrors(t *testing.T) {
 	const head = "providers:\n  p:\n    hosts: [h]\n    models:\n"
 	tests := map[string]struct{ text, want string }{
-		"an unknown key":  {head + "      m: {input: 1, output: 1, ouput: 2}", "line 5"},
+		"an unknown key":  {head + "      m: {input: 1, output: 1, outputs: 2}", "line 5"},
 		"no hosts":        {"providers:\n  p:\n    models:\n      m: {input: 1}", "p has no hosts"},
 		"a minus":         {head + "      m: {input: 1, output: -1}", "-1 is no price"},
 		"not a number":    {head + "      m: {input: 1, output: .nan}", "NaN is no price"},

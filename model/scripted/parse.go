@@ -148,10 +148,21 @@ func parseReply(n *yaml.Node) (reply, error) {
 			return r, err
 		}
 	}
-	if !seen["content"] {
+	if !seen["content"] && !seen["tool_calls"] {
 		return r, at(n, "the reply has no content")
 	}
-	return r, nil
+	if seen["finish_reason"] {
+		return r, nil
+	}
+	return asked(r, r.Message.Calls), nil
+}
+
+// asked is a reply with tool calls, which is why it ends.
+func asked(r reply, calls []model.Call) reply {
+	if len(calls) > 0 {
+		r.Message.Calls, r.Finish = calls, model.FinishTools
+	}
+	return r
 }
 
 func newReply(content string) reply {
@@ -169,6 +180,8 @@ func (r *reply) set(key, value *yaml.Node) error {
 		r.Message.Content, err = parseText(value, "content")
 	case "reasoning_content":
 		r.Message.Reasoning, err = parseText(value, "reasoning_content")
+	case "tool_calls":
+		r.Message.Calls, err = parseCalls(value)
 	case "finish_reason":
 		var s string
 		s, err = parseText(value, "finish_reason")
@@ -182,7 +195,7 @@ func (r *reply) set(key, value *yaml.Node) error {
 	case "usage":
 		r.Usage, err = parseUsage(value)
 	default:
-		err = at(key, "unknown key %q (known are content, cost, latency, finish_reason, reasoning_content, usage)", key.Value)
+		err = at(key, "unknown key %q (known are content, tool_calls, cost, latency, finish_reason, reasoning_content, usage)", key.Value)
 	}
 	return err
 }

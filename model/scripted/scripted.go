@@ -4,8 +4,12 @@
 // A script is YAML or JSON: a list of replies, or a map from instance id to
 // such a list, where "*" serves every other instance. A reply is a string, or
 //
-//	content: text of the reply        # required
+//	content: text of the reply        # required, but where there are tool_calls
 //	reasoning_content: what it thought before that
+//	tool_calls:                       # any of:
+//	  - ls -la                        # a command for the tool bash
+//	  - {command: ls -la, id: call_7} # likewise, with an id of its own
+//	  - {name: python, arguments: "print("}  # whatever a model might write
 //	cost: 0.01                        # US dollars
 //	latency: 1.5                      # seconds before the answer
 //	finish_reason: length             # default: stop
@@ -13,7 +17,7 @@
 //	                                  # cache_write_tokens, reasoning_tokens
 //
 // A recorded attempt (.traj.json, or a journal) serves as a script too: the
-// replies of its model, in their order.
+// replies of its model, in their order, with its tool calls where it made some.
 //
 //	script, err := scripted.Load("replies.yaml")
 //	m, err := script.For("django__django-11099")

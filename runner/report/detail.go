@@ -25,7 +25,9 @@ type Detail struct {
 	Shown     int        `json:"shown_attempt"`
 	LastSteps []LastStep `json:"last_steps"`
 	Files     []string   `json:"files"`
-	Unread    []string   `json:"unread,omitempty"`
+	// Verdicts are those on what the instance has submitted; Judge adds them.
+	Verdicts []Judgement `json:"verdicts,omitempty"`
+	Unread   []string    `json:"unread,omitempty"`
 }
 
 // Attempt is one attempt at an instance; Class is empty where it has not ended.
@@ -64,6 +66,7 @@ const (
 	lastSteps   = 3
 	maxKept     = 4000 // bytes of a command, and of an output's or a reply's end
 	maxJournals = 100  // attempts that are listed
+	maxFlags    = 5    // that are shown of a verdict
 )
 
 // UnknownError says that a run has no attempt of an instance, and names those

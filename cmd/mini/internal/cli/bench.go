@@ -115,6 +115,9 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	if o.set.Changed("replies") && cfg.Model.Class != "scripted" {
 		return nil, usagef("--replies is for the scripted model, and this is %s; add --model-class scripted", cfg.Model.Class)
 	}
+	if o.set.Changed("eval-workers") && !cfg.Run.Eval {
+		return nil, usagef("--eval-workers is for --eval, which is not given")
+	}
 	kind, err := chooseProgress(o.progress, displayOf(s))
 	if err != nil && !o.dryRun {
 		return nil, err

@@ -87,7 +87,7 @@ func setCompletions(root *cobra.Command) {
 		"instance":          completeRow,
 		"model-class":       words(configs.ModelClasses...),
 		"environment-class": words(configs.EnvironmentClasses...),
-		"progress":          words(progressKinds...),
+		"progress":          completeProgress,
 		"config":            completeConfig,
 		"slice":             words("0:1", "0:20"),
 		"network":           words("none", "bridge"),

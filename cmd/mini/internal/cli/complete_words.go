@@ -25,6 +25,14 @@ func words(list ...string) completer {
 	}
 }
 
+// completeProgress offers the ways in which a command can show itself.
+func completeProgress(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if cmd.Name() == "eval" {
+		return evalProgressKinds, cobra.ShellCompDirectiveNoFileComp
+	}
+	return progressKinds, cobra.ShellCompDirectiveNoFileComp
+}
+
 // completeSubset offers the names of datasets, and files of rows.
 func completeSubset(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	found := beginning(subsetNames(), typed)

@@ -17,7 +17,6 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
 	"github.com/minibench/mini/env/docker"
-	"github.com/minibench/mini/model/openai"
 	"github.com/minibench/mini/runner"
 )
 
@@ -85,7 +84,7 @@ func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
 		Environment: cfg.Environment.Class, HelperDir: cfg.Environment.HelperDir, Platform: cfg.Environment.Platform,
 		MemoryBytes: memoryOf(container), Workers: cfg.Run.Workers,
 		Scripted: cfg.Model.Class == "scripted", Model: cfg.Model.Name,
-		BaseURL: cmp.Or(cfg.Model.BaseURL, openai.DefaultBaseURL), OwnServer: cfg.Model.BaseURL != "",
+		BaseURL: modelsRoot(cfg), Anthropic: cfg.Model.Class == "anthropic", OwnServer: cfg.Model.BaseURL != "",
 		KeyEnv: cfg.Model.APIKeyEnv, Key: os.Getenv(cfg.Model.APIKeyEnv),
 		Sandbox: sandbox, Settings: settings, Dir: here, Unfit: unfit, Cache: cache, Hub: pingHub, Hint: hintOf, Terminal: terminalOf(s),
 	}

@@ -24,7 +24,7 @@ func (c *configFlags) flags(f *pflag.FlagSet) {
 	c.set = f
 	f.StringArrayVarP(&c.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
 	f.StringP("model", "m", "", "`NAME` of the model")
-	f.String("model-class", "", "`NAME`: openai or scripted")
+	f.String("model-class", "", "`NAME`: openai, anthropic or scripted")
 	f.String("environment-class", "", "`NAME`: docker, local or bubblewrap")
 	f.Float64P("cost-limit", "l", 0, "`USD` an attempt (default 3; 0: no limit)")
 	f.Bool("no-autosubmit", false, "at a limit, do not submit the diff")
@@ -55,7 +55,7 @@ var settingFlags = []struct{ flag, key string }{
 // resolve is the configuration a command runs with. It refuses what
 // mini-swe-agent would heed and mini cannot.
 func (c *configFlags) resolve(shipped ...string) (*configs.Resolved, error) {
-	if err := refusal(c.set, os.Environ()); err != nil {
+	if err := refusal(c.set, os.Environ(), shipped[0]); err != nil {
 		return nil, err
 	}
 	cfg, err := c.merge(shipped...)
@@ -66,9 +66,13 @@ func (c *configFlags) resolve(shipped ...string) (*configs.Resolved, error) {
 }
 
 // merge lays the layers on top of each other, in the order of the design: the
-// shipped defaults, OPENAI_BASE_URL, the user's file, the variables of mini-swe-agent, what the
-// command adds, -c, and the flags.
+// shipped defaults, what the model's class decides (OPENAI_BASE_URL), the
+// user's file, the variables of mini-swe-agent, what the command adds, -c, and
+// the flags.
 func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
+	if err := loadDotenv(); err != nil {
+		return nil, err
+	}
 	var layers []configs.Layer
 	add := func(l configs.Layer, err error) error {
 		layers = append(layers, l)
@@ -110,15 +114,44 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 		}
 	}
 	cfg, err := configs.Merge(layers...)
-	base := os.Getenv("OPENAI_BASE_URL")
-	if err != nil || base == "" || cfg.Model.Class != "openai" {
-		return cfg, err // only OpenAI's class heeds the variable, good or bad
-	}
-	l, err := configs.Setting("OPENAI_BASE_URL", "model.base_url", strconv.Quote(base))
 	if err != nil {
-		return nil, err
+		return cfg, err
 	}
-	return configs.Merge(slices.Insert(layers, 1, l)...) // right above the shipped defaults
+	own, err := classLayers(cfg.Model.Class)
+	if err != nil || len(own) == 0 {
+		return cfg, err
+	}
+	return configs.Merge(slices.Insert(layers, 1, own...)...) // right above the shipped defaults
+}
+
+// classVariables are the variables of a provider's own tools that stand for
+// settings, by the class that heeds them.
+var classVariables = map[string][]struct{ name, key string }{
+	"openai":    {{"OPENAI_BASE_URL", "model.base_url"}, {"OPENAI_MODEL", "model.model_name"}},
+	"anthropic": {{"ANTHROPIC_BASE_URL", "model.base_url"}, {"ANTHROPIC_MODEL", "model.model_name"}},
+}
+
+// classLayers are what the class of the model decides where nobody else does.
+// Only its own variables are heeded, good or bad.
+func classLayers(class string) ([]configs.Layer, error) {
+	var layers []configs.Layer
+	add := func(l configs.Layer, err error) error {
+		layers = append(layers, l)
+		return err
+	}
+	if class == "anthropic" {
+		if err := add(configs.Setting("model_class: anthropic", "model.api_key_env", "ANTHROPIC_API_KEY")); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range classVariables[class] {
+		if value := os.Getenv(v.name); value != "" {
+			if err := add(configs.Setting(v.name, v.key, strconv.Quote(value))); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return layers, nil
 }
 
 // flagValue is what a flag was given, as the value of a setting.

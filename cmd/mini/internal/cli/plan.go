@@ -23,12 +23,23 @@ type plan struct {
 	Workers   int                `json:"workers"`
 	Sandbox   string             `json:"environment_class"`
 	Images    imagePlan          `json:"images"`
+	Verdicts  *verdictPlan       `json:"verdicts,omitempty"` // null without --eval
 	Model     modelPlan          `json:"model"`
 	Cost      costPlan           `json:"cost"`
 	Instances []plannedInstance  `json:"instances"`
 	Prompts   promptPlan         `json:"prompts"`
 	// Obstacle is why the batch would not start; empty where it would.
 	Obstacle string `json:"obstacle,omitempty"`
+}
+
+// verdictPlan is how the submissions will be judged.
+type verdictPlan struct {
+	Workers int     `json:"workers"`
+	Network string  `json:"network"`
+	Timeout float64 `json:"timeout_seconds"`
+	// Ungradable counts the instances that get no verdict, Why says it of one.
+	Ungradable int    `json:"ungradable"`
+	Why        string `json:"ungradable_why,omitempty"`
 }
 
 // plannedInstance is one instance and the image of its sandbox.
@@ -93,6 +104,13 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 			BaseURL: cfg.Model.BaseURL,
 			KeyEnv:  cfg.Model.APIKeyEnv, KeyPresent: os.Getenv(cfg.Model.APIKeyEnv) != "",
 		},
+	}
+	if cfg.Run.Eval {
+		skip, why := j.ungradable()
+		p.Verdicts = &verdictPlan{
+			Workers: evalWorkers(cfg.Eval.Workers), Network: cfg.Eval.Network, Timeout: cfg.Eval.Timeout,
+			Ungradable: len(skip), Why: why,
+		}
 	}
 	done := j.done()
 	var needed []images.Need // of what is to be run

@@ -70,6 +70,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			bad.GetFlag().Name, valueKind(bad.GetFlag().Value.Type()), bad.GetValue(), cmd.CommandPath())
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if answer := harnessFlagAnswers[unknown.GetSpecifiedName()]; answer != "" && cmd.Name() == "eval" {
+			return usagef("--%s: %s", unknown.GetSpecifiedName(), answer)
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {

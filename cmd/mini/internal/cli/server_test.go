@@ -19,9 +19,13 @@ var conversation = []string{
 }
 
 // newOpenAI is a server with the chat completions of an OpenAI-compatible API,
-// plain and streaming.
+// plain and streaming, and with Anthropic's for who asks for that.
 func newOpenAI(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Anthropic-Version") != "" {
+			serveAnthropic(w, r)
+			return
+		}
 		if r.Method == http.MethodGet && r.Header.Get("Authorization") == "Bearer "+serverKey {
 			write(w, map[string]any{"data": []any{map[string]any{"id": "loopback-1"}}})
 			return

@@ -243,7 +243,11 @@ func (w *watcher) Append(t trajectories.Type, data any) (trajectories.Record, er
 	switch d := data.(type) {
 	case trajectories.Message:
 		if d.Cause == trajectories.CauseReply || d.Cause == trajectories.CauseFormatError {
-			w.print("\n" + d.Content)
+			text := "\n" + d.Content
+			if len(d.Calls) > 0 { // else the commands stand in the text
+				text += "\n$ " + strings.Join(d.Actions, "\n$ ")
+			}
+			w.print(text)
 		}
 	case trajectories.Execution:
 		text := strings.TrimRight(shown(d.Output), "\n")

@@ -7,11 +7,13 @@ import (
 	"os"
 	"time"
 
+	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/retry"
 	"github.com/minibench/mini/model/scripted"
 	"github.com/minibench/mini/runner"
 )
@@ -30,7 +32,14 @@ func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (ru
 				return nil, before(err)
 			}
 		}
-		return scriptedModels{script, duration(cfg.Model.Delay)}, nil
+		speaks, err := cfg.Agent.Speaks()
+		if err != nil {
+			return nil, cfg.Locate(err)
+		}
+		return scriptedModels{script, speaks, duration(cfg.Model.Delay)}, nil
+	case "anthropic":
+		m, err := newAnthropic(cfg)
+		return oneModel{m}, err
 	default:
 		m, err := newOpenAI(cfg)
 		return oneModel{m}, err
@@ -83,12 +92,12 @@ func newOpenAI(cfg *configs.Resolved) (model.Model, error) {
 	}
 	om, err := openai.New(openai.Config{
 		Name: m.Name, BaseURL: base, APIKey: key, Kwargs: m.Kwargs, Stream: m.Stream,
-		Timeout: time.Duration(m.Timeout * float64(time.Second)), MaxTries: m.MaxTries, Price: m.Price,
+		Timeout: duration(m.Timeout), Price: m.Price,
 	})
 	if err != nil {
 		return nil, before(err)
 	}
-	return om, nil
+	return retry.New(om, retry.Policy{MaxTries: m.MaxTries, MaxWait: duration(m.MaxWait)}), nil
 }
 
 // modelName is what predictions are signed with.
@@ -105,9 +114,11 @@ type oneModel struct{ m model.Model }
 // For implements runner.Models.
 func (o oneModel) For(datasets.Instance) (model.Model, error) { return o.m, nil }
 
-// scriptedModels begin each attempt with the first reply.
+// scriptedModels begin each attempt with the first reply. What the replies ask
+// for is said in the protocol of the run.
 type scriptedModels struct {
 	script *scripted.Script
+	speaks protocol.Protocol
 	delay  time.Duration
 }
 
@@ -117,10 +128,33 @@ func (s scriptedModels) For(in datasets.Instance) (model.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scripted model: %w", err)
 	}
+	m = restated{m, s.speaks}
 	if s.delay > 0 {
 		return slowModel{m, s.delay}, nil
 	}
 	return m, nil
+}
+
+// restated says what the model says in the words of a protocol.
+type restated struct {
+	model.Model
+	speaks protocol.Protocol
+}
+
+// Query implements model.Model.
+func (m restated) Query(ctx context.Context, history []model.Message) (model.Reply, error) {
+	reply, err := m.Model.Query(ctx, history)
+	if err != nil {
+		return reply, err
+	}
+	reply.Message = protocol.Restate(m.speaks, reply.Message)
+	switch calls := len(reply.Message.Calls) > 0; {
+	case calls && reply.Finish == model.FinishStop:
+		reply.Finish = model.FinishTools
+	case !calls && reply.Finish == model.FinishTools:
+		reply.Finish = model.FinishStop
+	}
+	return reply, nil
 }
 
 // slowModel takes its time for a reply, as a model behind an API does.

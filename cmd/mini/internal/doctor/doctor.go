@@ -53,7 +53,9 @@ type Config struct {
 	Scripted bool
 	Model    string
 
-	// BaseURL is the server's address; OwnServer says that the user named it,
+	// Anthropic says that the server speaks Anthropic's API, not OpenAI's.
+	Anthropic bool
+	// BaseURL is the server's address, "/v1" included; OwnServer says that the user named it,
 	// so that it may need no key.
 	BaseURL   string
 	OwnServer bool

@@ -147,6 +147,25 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
+// Anthropic's API is asked in its own way, and knows names without their dates.
+func TestAnthropicEndpoint(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/models" || r.Header.Get("X-Api-Key") != testKey || r.Header.Get("Anthropic-Version") == "" || r.Header.Get("Authorization") != "" {
+			t.Errorf("asked for %s with %v", r.URL, r.Header)
+		}
+		_, _ = w.Write([]byte(`{"data":[{"type":"model","id":"claude-sonnet-4-5-20250929"},{"id":"claude-opus-5"}],"has_more":false}`))
+	}))
+	defer server.Close()
+	for name, want := range map[string]Mark{
+		"claude-sonnet-4-5": OK, "claude-sonnet-4-5-20250929": OK, "claude-opus-5": OK, "claude-sonnet-4": Warn, "claude-opus": Warn,
+	} {
+		e := &examination{Config: Config{BaseURL: server.URL + "/v1", Anthropic: true, Model: name, Key: testKey, KeyEnv: "THE_KEY"}}
+		if got := e.endpoint(t.Context())[0]; got.Mark != want || strings.Contains(got.Finding+got.Advice, testKey) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestEndpointThatCannotBeReached(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()

@@ -41,17 +41,15 @@ func (e *examination) endpoint(ctx context.Context) []Check {
 	}
 	u, err := url.Parse(e.BaseURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return []Check{{"model", Warn, "the server's address is no URL", "it looks like https://HOST/v1; see model.base_url and OPENAI_BASE_URL"}}
+		return []Check{{"model", Warn, "the server's address is no URL", "it looks like https://HOST/v1; see model.base_url and " + e.baseURLEnv()}}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("models").String(), nil)
 	if err != nil {
-		return []Check{{"model", Warn, "the server's address is no URL", "see model.base_url and OPENAI_BASE_URL"}}
+		return []Check{{"model", Warn, "the server's address is no URL", "see model.base_url and " + e.baseURLEnv()}}
 	}
-	if e.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(e.Key))
-	}
+	e.authorize(req)
 	defer http.DefaultClient.CloseIdleConnections() // the process is about to end
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
@@ -60,6 +58,36 @@ func (e *examination) endpoint(ctx context.Context) []Check {
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read as far as it matters
 	return []Check{e.answer(u.Host, resp)}
+}
+
+// authorize shows the key in the way of the server's API.
+func (e *examination) authorize(req *http.Request) {
+	key := strings.TrimSpace(e.Key)
+	switch {
+	case e.Anthropic:
+		req.URL.RawQuery = "limit=1000" // else the newest twenty
+		req.Header.Set("Anthropic-Version", "2023-06-01")
+		if key != "" {
+			req.Header.Set("X-Api-Key", key)
+		}
+	case key != "":
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+}
+
+func (e *examination) baseURLEnv() string {
+	if e.Anthropic {
+		return "ANTHROPIC_BASE_URL"
+	}
+	return "OPENAI_BASE_URL"
+}
+
+// has says whether a list has the model. Anthropic's has names with dates, and
+// takes them without.
+func (e *examination) has(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return name == e.Model || e.Anthropic && strings.HasPrefix(name, e.Model+"-20")
+	})
 }
 
 // answer judges what the server said.
@@ -84,7 +112,7 @@ func (e *examination) answer(host string, resp *http.Response) Check {
 		return Check{"model", OK, host + " answers; its list of models says nothing", ""}
 	case e.Model == "":
 		return Check{"model", OK, fmt.Sprintf("%s answers and has %s; -m picks one", host, report.Count(len(names), "model")), ""}
-	case slices.Contains(names, e.Model):
+	case e.has(names):
 		return Check{"model", OK, fmt.Sprintf("%s answers and has %s", host, e.Model), ""}
 	}
 	return Check{

@@ -1,4 +1,4 @@
-package openai
+package transport
 
 import (
 	"bytes"
@@ -15,14 +15,16 @@ const shortest = 8
 
 const redacted = "[redacted]"
 
-// redactor takes the key out of what servers and libraries say.
-type redactor struct{ forms []string }
+// Redactor takes a key out of what servers and libraries say. The zero value
+// takes nothing out.
+type Redactor struct{ forms []string }
 
-func newRedactor(key string) redactor {
+// NewRedactor is for one key; words too short to be secret are let through.
+func NewRedactor(key string) Redactor {
 	if len(key) < shortest {
-		return redactor{}
+		return Redactor{}
 	}
-	r := redactor{forms: []string{key}}
+	r := Redactor{forms: []string{key}}
 	if quoted, err := json.Marshal(key); err == nil {
 		if inJSON := string(quoted[1 : len(quoted)-1]); inJSON != key {
 			r.forms = append(r.forms, inJSON)
@@ -31,7 +33,8 @@ func newRedactor(key string) redactor {
 	return r
 }
 
-func (r redactor) bytes(b []byte) []byte {
+// Bytes returns b without the key, which may be b itself.
+func (r Redactor) Bytes(b []byte) []byte {
 	for _, form := range r.forms {
 		if bytes.Contains(b, []byte(form)) {
 			b = bytes.ReplaceAll(b, []byte(form), []byte(redacted))
@@ -40,8 +43,8 @@ func (r redactor) bytes(b []byte) []byte {
 	return b
 }
 
-// error keeps an error as it is, unless its text has the key.
-func (r redactor) error(err error) error {
+// Error keeps an error as it is, unless its text has the key.
+func (r Redactor) Error(err error) error {
 	e, ok := errors.AsType[*model.Error](err)
 	if !ok || e.Err == nil {
 		return err

@@ -1,0 +1,168 @@
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/transport"
+)
+
+// maxResponse bounds an answer, in bytes.
+const maxResponse = 64 << 20
+
+// Model asks one model of one server. It is safe for concurrent use.
+type Model struct {
+	config  Config
+	fields  map[string]json.RawMessage
+	options []option.RequestOption
+	http    *http.Client
+	redact  transport.Redactor
+}
+
+var _ model.Model = (*Model)(nil)
+
+// New checks the configuration; nothing is sent.
+func New(c Config) (*Model, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("configure model: %w", err)
+	}
+	fields, beta, err := c.fields()
+	if err != nil {
+		return nil, fmt.Errorf("configure model: %w", err)
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	m := &Model{config: c, fields: fields, options: c.options(beta), http: c.HTTPClient, redact: transport.NewRedactor(c.key())}
+	if m.http == nil {
+		m.http = &http.Client{Transport: manyWorkers()}
+	}
+	return m, nil
+}
+
+// options are those of every request. The client library would look around in
+// the environment for keys, profiles and tracers, and try again on its own.
+func (c Config) options(beta string) []option.RequestOption {
+	options := []option.RequestOption{
+		option.WithoutEnvironmentDefaults(), option.WithoutOpenTelemetry(), option.WithMaxRetries(0),
+		option.WithBaseURL(c.baseURL()),
+	}
+	if key := c.key(); key != "" {
+		options = append(options, option.WithAPIKey(key))
+	}
+	for name, value := range c.Headers {
+		options = append(options, option.WithHeader(name, value))
+	}
+	if beta != "" {
+		options = append(options, option.WithHeader("anthropic-beta", beta))
+	}
+	return options
+}
+
+// manyWorkers keeps the connections of a large batch: the default keeps two.
+func manyWorkers() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
+	return t
+}
+
+// Close ends the idle connections.
+func (m *Model) Close() error {
+	m.http.CloseIdleConnections()
+	return nil
+}
+
+// Format implements fmt.Formatter; see Config.Format.
+func (m *Model) Format(f fmt.State, verb rune) { m.config.Format(f, verb) }
+
+// Query implements model.Model, with one request. A refused answer may come
+// with what it cost.
+func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+	within, cancel := context.WithTimeoutCause(ctx, m.config.Timeout,
+		fmt.Errorf("no complete answer within %v", m.config.Timeout))
+	defer cancel()
+	reply, err := m.ask(within, messages)
+	reply.Tries = 1
+	if err == nil {
+		return reply, nil
+	}
+	if ctx.Err() != nil {
+		return reply, context.Cause(ctx)
+	}
+	if _, ok := errors.AsType[*model.Error](err); !ok {
+		if within.Err() != nil {
+			err = context.Cause(within)
+		}
+		err = unreachable(err)
+	}
+	return reply, m.redact.Error(err)
+}
+
+func (m *Model) ask(ctx context.Context, messages []model.Message) (model.Reply, error) {
+	request, err := m.request(messages)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	raw, err := m.exchange(ctx, request)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	return parseReply(m.redact.Bytes(raw), m.config.Price)
+}
+
+// exchange returns the answer as a message object, streamed or not.
+func (m *Model) exchange(ctx context.Context, request sdk.MessageNewParams) (json.RawMessage, error) {
+	base := m.http.Transport
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	x := &transport.Exchange{Base: base, Fields: m.fields, Limit: maxResponse}
+	options := []option.RequestOption{
+		option.WithHTTPClient(&http.Client{Transport: x, CheckRedirect: sameServer, Jar: m.http.Jar}),
+	}
+	if m.config.Stream {
+		options = append(options, option.WithJSONSet("stream", true))
+	}
+	var resp *http.Response
+	client := sdk.NewClient(m.options...)
+	if err := client.Post(ctx, "v1/messages", request, &resp, options...); err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	// What came decides, and not what was asked for: some servers know one way.
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
+		return receive(resp.Body)
+	}
+	return io.ReadAll(resp.Body)
+}
+
+// sameServer lets no other server have the key, which the standard library
+// would send along, for it knows other headers only.
+func sameServer(req *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if len(via) >= 10 || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
+		return &model.Error{
+			Status: model.BadRequest, Err: fmt.Errorf("the server sends its callers on to %s://%.100s", req.URL.Scheme, req.URL.Host),
+			Hint: "set the base URL to where it sends them, if that is to have the key",
+		}
+	}
+	return nil
+}
+
+// broken is an answer that makes no sense; asking again may help.
+func broken(format string, args ...any) error {
+	return &model.Error{Status: model.ProviderError, Retryable: true, Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,428 @@
+package anthropic_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/anthropic"
+)
+
+// ask makes a model of what serve answers, and asks it once.
+func ask(t *testing.T, c anthropic.Config, serve http.HandlerFunc) (model.Reply, error) {
+	t.Helper()
+	return connect(t, c, serve).Query(t.Context(), []model.Message{{Role: model.User, Content: "x"}})
+}
+
+const plain = `{"id":"msg_1","type":"message","role":"assistant","model":"claude-2026","content":[
+ {"type":"thinking","thinking":"think <hard>","signature":"c2ln+/="},{"type":"redacted_thinking","data":"ZGF0YQ=="},
+ {"type":"text","text":"héllo <b>\n"},{"type":"tool_use","id":"toolu_1","name":"bash","input":{"command":"ls <x>"}},{"type":"tool_use","id":"toolu_2","name":"bash","input":{}}],
+ "stop_reason":"tool_use","stop_sequence":null,"stop_details":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":30,"cache_read_input_tokens":60,
+  "cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":25,"output_tokens_details":{"thinking_tokens":8},"service_tier":"standard","new_here":[1]}}`
+
+// The same answer in parts, with what real servers put between them.
+var streamed = strings.Join([]string{
+	`event: message_start
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-2026","content":[],"stop_reason":null,"stop_sequence":null,"stop_details":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":30,"cache_read_input_tokens":60,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":1,"service_tier":"standard","new_here":[1]}}}`,
+	`event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
+	`event: ping
+data: {"type": "ping"}`,
+	`: a comment`,
+	`event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"think"}}`,
+	`event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":" <hard>"}}`,
+	`event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2ln+/="}}`,
+	`event: content_block_stop
+data: {"type":"content_block_stop","index":0}`,
+	`event: content_block_start
+data: {"type":"content_block_start","index":1,"content_block":{"type":"redacted_thinking","data":"ZGF0YQ=="}}`,
+	`event: content_block_stop
+data: {"type":"content_block_stop","index":1}`,
+	`event: content_block_start
+data: {"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}`,
+	`event: content_block_delta
+data: {"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"héllo"}}`,
+	`event: content_block_delta
+data: {"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":" <b>\n"}}`,
+	`event: content_block_stop
+data: {"type":"content_block_stop","index":2}`,
+	`event: content_block_start
+data: {"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"toolu_1","name":"bash","input":{}}}`,
+	`event: content_block_delta
+data: {"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":""}}`,
+	`event: content_block_delta
+data: {"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{\"command\":"}}`,
+	`event: content_block_delta
+data: {"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"\"ls <x>\"}"}}`,
+	`event: content_block_stop
+data: {"type":"content_block_stop","index":3}`,
+	`event: content_block_start
+data: {"type":"content_block_start","index":4,"content_block":{"type":"tool_use","id":"toolu_2","name":"bash","input":{}}}`,
+	`event: content_block_stop
+data: {"type":"content_block_stop","index":4}`,
+	`event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":25,"output_tokens_details":{"thinking_tokens":8}}}`,
+	`event: message_stop
+data: {"type":"message_stop"}`,
+	``,
+}, "\n\n")
+
+func withoutNames(stream string) string {
+	var out []string
+	for line := range strings.Lines(stream) {
+		if !strings.HasPrefix(line, "event:") {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "")
+}
+
+func TestPlainAndStreamGiveTheSame(t *testing.T) {
+	want := model.Reply{
+		Message: model.Message{
+			Role: model.Assistant, Content: "héllo <b>\n", Reasoning: "think <hard>",
+			Calls: []model.Call{{ID: "toolu_1", Name: "bash", Arguments: `{"command":"ls <x>"}`}, {ID: "toolu_2", Name: "bash", Arguments: "{}"}},
+		},
+		Finish: model.FinishTools, Model: "claude-2026", Tries: 1,
+		Usage: model.Usage{Prompt: 100, Completion: 25, CacheRead: 60, CacheWrite: 30, CacheWriteHour: 20, Reasoning: 8, Unpriced: 1},
+	}
+	var raw, kept any
+	if err := json.Unmarshal([]byte(plain), &raw); err != nil {
+		t.Fatal(err)
+	}
+	kept = map[string]any{"anthropic": raw.(map[string]any)["content"]}
+	for name, test := range map[string]struct {
+		stream     bool
+		kind, body string
+	}{
+		"plain":                       {false, "application/json", plain},
+		"stream":                      {true, "text/event-stream; charset=utf-8", streamed},
+		"server that does not stream": {true, "application/json", plain},
+		"server that always streams":  {false, "text/event-stream", streamed},
+		"carriage returns":            {true, "text/event-stream", strings.ReplaceAll(streamed, "\n", "\r\n")},
+		"names lost":                  {true, "text/event-stream", withoutNames(streamed)},
+		"a connection left open":      {true, "text/event-stream", streamed + "data: not read\n\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ask(t, anthropic.Config{Stream: test.stream}, says(200, test.kind, test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(model.Reply{}, "Raw", "Message.Kept")); diff != "" {
+				t.Error(diff)
+			}
+			for _, part := range []struct {
+				what string
+				want any
+				got  json.RawMessage
+			}{{"raw response", raw, got.Raw}, {"what is kept", kept, got.Message.Kept}} {
+				var is any
+				if err := json.Unmarshal(part.got, &is); err != nil {
+					t.Fatalf("%s: %v", part.what, err)
+				}
+				if diff := cmp.Diff(part.want, is); diff != "" {
+					t.Errorf("%s: %s", part.what, diff)
+				}
+			}
+		})
+	}
+}
+
+// Thinking goes back as it came, byte for byte, in its place.
+func TestThinkingGoesBack(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		var second []byte
+		m := connect(t, anthropic.Config{Stream: stream, Tools: bash}, func(w http.ResponseWriter, r *http.Request) {
+			second, _ = io.ReadAll(r.Body)
+			if stream {
+				says(200, "text/event-stream", streamed)(w, r)
+				return
+			}
+			says(200, "application/json", plain)(w, r)
+		})
+		history := []model.Message{{Role: model.User, Content: "x"}}
+		reply, err := m.Query(t.Context(), history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What the journal keeps is what is read of it again.
+		b, err := json.Marshal(reply.Message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read model.Message
+		if err := json.Unmarshal(b, &read); err != nil {
+			t.Fatal(err)
+		}
+		history = append(history, read, model.Message{Role: model.Tool, CallID: "toolu_1", Content: "1"}, model.Message{Role: model.Tool, CallID: "toolu_2", Content: "2"})
+		if _, err := m.Query(t.Context(), history); err != nil {
+			t.Fatal(err)
+		}
+		var request struct{ Messages []struct{ Content any } }
+		var answer struct{ Content any }
+		if err := errors.Join(json.Unmarshal(second, &request), json.Unmarshal([]byte(plain), &answer)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(answer.Content, request.Messages[1].Content); diff != "" {
+			t.Errorf("stream %t: %s", stream, diff)
+		}
+	}
+}
+
+// message is an answer with these blocks.
+func message(blocks, stop string) string {
+	return fmt.Sprintf(`{"type":"message","role":"assistant","model":"m","content":[%s],"stop_reason":%s,"usage":{"input_tokens":3,"output_tokens":2}}`, blocks, stop)
+}
+
+func TestAnswers(t *testing.T) {
+	const text = `{"type":"text","text":"a"}`
+	tests := map[string]struct {
+		body   string
+		finish model.Finish
+		want   model.Message
+	}{
+		"stop":             {message(text, `"end_turn"`), model.FinishStop, model.Message{Content: "a"}},
+		"stop sequence":    {message(text, `"stop_sequence"`), model.FinishStop, model.Message{Content: "a"}},
+		"length":           {message(text, `"max_tokens"`), model.FinishLength, model.Message{Content: "a"}},
+		"pause":            {message(text, `"pause_turn"`), "pause_turn", model.Message{Content: "a"}},
+		"a word to come":   {message(text, `"tired"`), "tired", model.Message{Content: "a"}},
+		"nothing at all":   {message("", `"end_turn"`), model.FinishStop, model.Message{}},
+		"parts of one":     {message(text+","+text, `"end_turn"`), model.FinishStop, model.Message{Content: "aa"}},
+		"spaces, not kept": {message(`{"type":"redacted_thinking","data":"x"},{"type":"text","text":"\n\n"}`, `"end_turn"`), model.FinishStop, model.Message{Content: "\n\n", Kept: json.RawMessage(`{"anthropic":[{"type":"redacted_thinking","data":"x"}]}`)}},
+		"text after a call": {
+			message(`{"type":"tool_use","id":"t","name":"n","input":{}},`+text, `"tool_use"`), model.FinishTools,
+			model.Message{Content: "a", Calls: []model.Call{{ID: "t", Name: "n", Arguments: "{}"}}, Kept: json.RawMessage(`{"anthropic":[{"type":"tool_use","id":"t","name":"n","input":{}},{"type":"text","text":"a"}]}`)},
+		},
+		"something between": {
+			message(text+`,{"type":"new_thing","x":[1]},`+text, `"end_turn"`), model.FinishStop,
+			model.Message{Content: "a\n\na", Kept: json.RawMessage(`{"anthropic":[{"type":"text","text":"a"},{"type":"new_thing","x":[1]},{"type":"text","text":"a"}]}`)},
+		},
+		"thoughts": {
+			message(`{"type":"thinking","thinking":"t","signature":"s"},{"type":"thinking","thinking":"u","signature":"v"}`, `"end_turn"`), model.FinishStop,
+			model.Message{Reasoning: "t\n\nu", Kept: json.RawMessage(`{"anthropic":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"thinking","thinking":"u","signature":"v"}]}`)},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := ask(t, anthropic.Config{}, says(200, "application/json", test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.want.Role = model.Assistant
+			if diff := cmp.Diff(test.want, got.Message); diff != "" || got.Finish != test.finish {
+				t.Errorf("finish %q, %s", got.Finish, diff)
+			}
+		})
+	}
+}
+
+// A call whose arguments are no JSON comes as the model wrote it.
+func TestTornArguments(t *testing.T) {
+	body := strings.Replace(streamed, `"\"ls <x>\"}"`, `"\"ls "`, 1)
+	for _, test := range []struct{ name, body string }{
+		{"as it is", body},
+		{"never ended", strings.Replace(body, "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":3}\n\n", "", 1)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := ask(t, anthropic.Config{Stream: true}, says(200, "text/event-stream", test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Message.Calls) != 2 || got.Message.Calls[0].Arguments != `{"command":"ls ` {
+				t.Errorf("calls %+v", got.Message.Calls)
+			}
+			if !strings.Contains(string(got.Message.Kept), `"input":{"INVALID_JSON":"{\"command\":\"ls "}`) || !json.Valid(got.Raw) {
+				t.Errorf("kept %s, raw %s", got.Message.Kept, got.Raw)
+			}
+		})
+	}
+}
+
+func TestUsageAndCost(t *testing.T) {
+	price := model.Price{Input: 3, Cached: 0.3, CacheWrite: 3.75, CacheWriteHour: 6, Output: 15}
+	usage := func(s string) string {
+		return `{"content":[{"type":"text","text":"a"}],"stop_reason":"end_turn","usage":` + s + `}`
+	}
+	tests := map[string]struct {
+		price model.Price
+		body  string
+		usage model.Usage
+		cost  float64
+	}{
+		"all kinds": { // 10 x 3 + 60 x 0.3 + 10 x 3.75 + 20 x 6 + 25 x 15 = 580.5
+			price, plain, model.Usage{Prompt: 100, Completion: 25, CacheRead: 60, CacheWrite: 30, CacheWriteHour: 20, Reasoning: 8}, 580.5e-6,
+		},
+		"no word of hours": { // 10 x 3 + 20 x 3.75 + 1 x 15 = 120
+			price, usage(`{"input_tokens":10,"cache_creation_input_tokens":20,"output_tokens":1}`), model.Usage{Prompt: 30, CacheWrite: 20, Completion: 1}, 120e-6,
+		},
+		"free":    {model.Price{Free: true}, usage(`{"input_tokens":10,"output_tokens":1}`), model.Usage{Prompt: 10, Completion: 1}, 0},
+		"unknown": {model.Price{}, usage(`{"input_tokens":10,"output_tokens":1}`), model.Usage{Prompt: 10, Completion: 1, Unpriced: 1}, 0},
+		"too many": {
+			model.Price{Free: true},
+			usage(`{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807,"output_tokens":1e30}`),
+			model.Usage{Prompt: 1 << 41, CacheRead: 1 << 40},
+			0,
+		},
+		"absurd": {
+			price, usage(`{"input_tokens":-9223372036854775808,"cache_creation":{"ephemeral_1h_input_tokens":7},"cache_read_input_tokens":-1,"output_tokens":-1}`), model.Usage{}, 0,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := ask(t, anthropic.Config{Price: test.price}, says(200, "application/json", test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.usage, got.Usage) + cmp.Diff(test.cost, float64(got.Cost), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// What was withheld was paid for all the same.
+func TestWithheldAnswerHasUsage(t *testing.T) {
+	for _, stop := range []string{`"refusal"`, `"model_context_window_exceeded"`} {
+		got, err := ask(t, anthropic.Config{}, says(200, "application/json", message(`{"type":"text","text":"a"}`, stop)))
+		if err == nil || got.Usage.Prompt != 3 || got.Usage.Completion != 2 || got.Tries != 1 {
+			t.Errorf("%s: usage %+v, %v", stop, got.Usage, err)
+		}
+	}
+}
+
+func TestSlowServer(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stream %t", stream), func(t *testing.T) {
+			reached := make(chan struct{}, 2)
+			hang := func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if stream {
+					w.Header().Set("Content-Type", "text/event-stream")
+					_, _ = io.WriteString(w, "event: ping\ndata: {\"type\":\"ping\"}\n\n")
+					_ = http.NewResponseController(w).Flush()
+				}
+				reached <- struct{}{}
+				<-r.Context().Done()
+			}
+			m := connect(t, anthropic.Config{Stream: stream, Timeout: 50 * time.Millisecond}, hang)
+			_, err := m.Query(t.Context(), nil)
+			if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || !e.Retryable ||
+				!strings.Contains(err.Error(), "no complete answer within 50ms") {
+				t.Errorf("timeout: %v", err)
+			}
+			<-reached
+
+			m = connect(t, anthropic.Config{Stream: stream}, hang)
+			stop := errors.New("stop")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			go func() { <-reached; cancel(stop) }()
+			_, err = m.Query(ctx, nil)
+			if _, provider := errors.AsType[*model.Error](err); !errors.Is(err, stop) || provider {
+				t.Errorf("cancelled: %v", err)
+			}
+		})
+	}
+}
+
+func TestManyWorkers(t *testing.T) {
+	m := connect(t, anthropic.Config{Stream: true, Kwargs: map[string]any{"top_k": 1}, Tools: bash}, says(200, "text/event-stream", streamed))
+	messages := []model.Message{{Role: model.System, Content: "s"}, {Role: model.User, Content: "x"}}
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 10 {
+				if r, err := m.Query(t.Context(), messages); err != nil || r.Usage.Prompt != 100 {
+					t.Errorf("usage %+v, %v", r.Usage, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestUnreachable(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	secure := httptest.NewUnstartedServer(says(200, "application/json", plain))
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
+	open := httptest.NewServer(says(200, "application/json", plain))
+	defer open.Close()
+	tests := map[string]struct {
+		url       string
+		retryable bool
+		hint      string
+	}{
+		"nobody there":     {closed.URL, true, "can be reached"},
+		"own certificate":  {secure.URL, false, "SSL_CERT_FILE"},
+		"https, no TLS":    {strings.Replace(open.URL, "http:", "https:", 1), false, "http:// instead"},
+		"http, but wanted": {strings.Replace(secure.URL, "https:", "http:", 1), false, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m, err := anthropic.New(anthropic.Config{Name: "m", BaseURL: test.url})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close() //nolint:errcheck // never fails
+			_, err = m.Query(t.Context(), nil)
+			if e, ok := errors.AsType[*model.Error](err); !ok || e.Retryable != test.retryable || !strings.Contains(e.Hint, test.hint) {
+				t.Errorf("error %v: %+v", err, e)
+			}
+		})
+	}
+}
+
+// The connection breaks before, and within, an answer.
+func TestResets(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		for _, part := range []int{0, 600} {
+			t.Run(fmt.Sprintf("stream %t after %d bytes", stream, part), func(t *testing.T) {
+				requests := 0
+				m := connect(t, anthropic.Config{Stream: stream}, func(w http.ResponseWriter, r *http.Request) {
+					requests++
+					_, _ = io.Copy(io.Discard, r.Body)
+					kind, body := "application/json", plain
+					if stream {
+						kind, body = "text/event-stream", streamed
+					}
+					conn, buffered, err := http.NewResponseController(w).Hijack()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if part > 0 {
+						_, _ = fmt.Fprintf(buffered, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", kind, len(body), body[:part])
+						_ = buffered.Flush()
+					}
+					if tcp, ok := conn.(*net.TCPConn); ok && part == 0 {
+						_ = tcp.SetLinger(0)
+					}
+					_ = conn.Close()
+				})
+				_, err := m.Query(t.Context(), []model.Message{{Role: model.User, Content: "x"}})
+				if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || !e.Retryable || requests != 1 {
+					t.Errorf("%d requests, %v", requests, err)
+				}
+			})
+		}
+	}
+}

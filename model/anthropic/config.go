@@ -1,0 +1,166 @@
+// Package anthropic talks to servers with Anthropic's Messages API: Anthropic
+// itself, and gateways and servers that speak it.
+//
+// It keeps what the provider keeps: thinking goes back with its signature, in
+// its place; each request marks where the provider's cache may begin again, so
+// that a step pays for what is new. Plain and streamed answers give the same
+// Reply. One Query is one request: who asks again decides about that.
+//
+//	m, err := anthropic.New(anthropic.Config{Name: "claude-sonnet-4-5", APIKey: os.Getenv("ANTHROPIC_API_KEY")})
+//	reply, err := m.Query(ctx, []model.Message{{Role: model.User, Content: "hello"}})
+package anthropic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/model"
+)
+
+// What the zero values of Config mean.
+const (
+	DefaultBaseURL = "https://api.anthropic.com"
+	DefaultTimeout = 10 * time.Minute
+	// DefaultMaxTokens is below what every current model may write, and more
+	// than a step needs.
+	DefaultMaxTokens = 16_384
+)
+
+// The values of Config.Cache.
+const (
+	CacheMinutes = "5m" // what is written into the cache stays for five minutes
+	CacheHour    = "1h" // for an hour, at a higher price; for slow steps
+	CacheOff     = "off"
+)
+
+// Config says which model is asked, where, and how. Printed in any way, it
+// says only whether there is a key, and of headers only the names.
+type Config struct {
+	// Name of the model, as the server knows it.
+	Name string
+	// BaseURL ends where "/v1/messages" begins, or with its "/v1"; default
+	// DefaultBaseURL.
+	BaseURL string
+	// APIKey is sent as x-api-key; empty for servers that want none.
+	APIKey string `json:"-" yaml:"-"`
+	// MaxTokens bounds one answer, thinking included: the API wants to be told.
+	// Default is DefaultMaxTokens, on top of the budget for thinking where
+	// Kwargs give one.
+	MaxTokens int64
+	// Kwargs go into the body of every request, whatever they are: temperature
+	// (0 too), top_k, thinking, metadata, stop_sequences, tool_choice... They
+	// win over what mini would send. "betas", a list of names, become the
+	// header for them. "model", "messages", "system" and "stream" are refused,
+	// for they have a place of their own, "tools" where Tools are given, and
+	// keys everywhere. With a "cache_control" of one's own mini sets none.
+	Kwargs map[string]any
+	// Headers go with every request. Keys are no headers here.
+	Headers map[string]string `json:"-" yaml:"-"`
+	// Stream asks for the answer in parts. Connections then do not idle while
+	// a model thinks, which some proxies cut.
+	Stream bool
+	// Timeout bounds one request, from its start to the last byte of the
+	// answer; default DefaultTimeout.
+	Timeout time.Duration
+	// Price of the tokens. Where it is not known, neither is the cost
+	// (model.Usage.Unpriced).
+	Price model.Price
+	// Tools that the model may call.
+	Tools []model.Definition
+	// Cache says how long the provider keeps what a next step sends again:
+	// CacheMinutes (default), CacheHour or CacheOff.
+	Cache string
+	// HTTPClient is for proxies and tests; its Timeout is not used. Default is
+	// one that keeps a connection for every worker.
+	HTTPClient *http.Client `json:"-" yaml:"-"`
+}
+
+// Validate returns the first thing that is wrong, as a sentence for the user.
+func (c Config) Validate() error {
+	if c.Name == "" {
+		return errors.New("model name is missing")
+	}
+	if err := c.validateURL(); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
+		switch value := c.Headers[name]; {
+		case name == "" || strings.ContainsFunc(name, notName) || strings.ContainsFunc(value, control):
+			return fmt.Errorf("header %q: not a name and a value as HTTP has them", name)
+		case secretHeader(name):
+			return fmt.Errorf("header %q: keys come from the environment", name)
+		}
+	}
+	for _, tool := range c.Tools {
+		if tool.Name == "" || !json.Valid(tool.Parameters) {
+			return fmt.Errorf("tool %q: want a name and a JSON Schema", tool.Name)
+		}
+	}
+	switch {
+	case strings.ContainsFunc(c.key(), control):
+		return errors.New("the API key has a control character in it")
+	case c.Timeout < 0 || c.MaxTokens < 0:
+		return errors.New("timeout and tokens cannot be negative")
+	case !slices.Contains([]string{"", CacheMinutes, CacheHour, CacheOff}, c.Cache):
+		return fmt.Errorf("cache %q: want %s, %s or %s", c.Cache, CacheMinutes, CacheHour, CacheOff)
+	}
+	_, _, err := c.fields()
+	return err
+}
+
+// control and notName are what values and names of headers cannot have.
+func control(r rune) bool { return r < ' ' || r == 0x7f }
+
+func notName(r rune) bool {
+	return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
+}
+
+func (c Config) validateURL() error {
+	u, err := url.Parse(c.baseURL())
+	switch {
+	case err != nil:
+		return errors.New("base URL cannot be parsed") // the error would quote it
+	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+		return fmt.Errorf("base URL %s: want http:// or https:// and a host", u.Redacted())
+	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return fmt.Errorf("base URL of %s: want no user, query or fragment; keys come from the environment", u.Host)
+	case strings.HasSuffix(u.Path, "/messages"):
+		return fmt.Errorf("base URL %s: leave /messages away", u)
+	}
+	return nil
+}
+
+// baseURL is without the "/v1" that all requests begin with.
+func (c Config) baseURL() string {
+	if c.BaseURL == "" {
+		return DefaultBaseURL
+	}
+	return strings.TrimSuffix(strings.TrimRight(c.BaseURL, "/"), "/v1")
+}
+
+// key is without the line feed that comes with keys read from files.
+func (c Config) key() string { return strings.TrimSpace(c.APIKey) }
+
+// Format implements fmt.Formatter, for every verb: the key is never printed.
+func (c Config) Format(f fmt.State, _ rune) {
+	key := "none"
+	if c.APIKey != "" {
+		key = "set"
+	}
+	base := "invalid"
+	if u, err := url.Parse(c.baseURL()); err == nil {
+		base = u.Redacted()
+	}
+	_, _ = fmt.Fprintf(f, "{%s at %s, key %s, stream %t, kwargs %v, headers %v}",
+		c.Name, base, key, c.Stream, c.Kwargs, slices.Sorted(maps.Keys(c.Headers)))
+}
+
+// String is what is printed.
+func (c Config) String() string { return fmt.Sprint(c) }

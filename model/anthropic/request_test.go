@@ -1,0 +1,253 @@
+package anthropic_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/anthropic"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+const secret = `sk-ant-api03-0123"456789`
+
+func connect(t *testing.T, c anthropic.Config, serve http.HandlerFunc) *anthropic.Model {
+	t.Helper()
+	server := httptest.NewServer(serve)
+	t.Cleanup(server.Close)
+	c.BaseURL = server.URL
+	if c.Name == "" {
+		c.Name = "claude"
+	}
+	m, err := anthropic.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func says(status int, kind, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// sent is the body, and the request, that a model sends for messages.
+func sent(t *testing.T, c anthropic.Config, messages []model.Message) ([]byte, *http.Request) {
+	t.Helper()
+	var body []byte
+	var request *http.Request
+	m := connect(t, c, func(w http.ResponseWriter, r *http.Request) {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			t.Error(err)
+		}
+		request = r
+		says(200, "application/json", plain)(w, r)
+	})
+	if _, err := m.Query(t.Context(), messages); err != nil {
+		t.Fatal(err)
+	}
+	return body, request
+}
+
+var bash = []model.Definition{{
+	Name: "bash", Description: "Run a command.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string","description":"<the> command"}},"required":["command"],"additionalProperties":false}`),
+}}
+
+func call(id, command string) model.Call {
+	b, _ := json.Marshal(map[string]string{"command": command}) //nolint:errchkjson // strings
+	return model.Call{ID: id, Name: "bash", Arguments: string(b)}
+}
+
+// TestRequests holds what is sent, byte for byte but for the spaces between.
+func TestRequests(t *testing.T) {
+	system := model.Message{Role: model.System, Content: "be <brief> & kind"}
+	user := func(text string) model.Message { return model.Message{Role: model.User, Content: text} }
+	said := func(text string, calls ...model.Call) model.Message {
+		return model.Message{Role: model.Assistant, Content: text, Calls: calls}
+	}
+	result := func(id, text string) model.Message {
+		return model.Message{Role: model.Tool, CallID: id, Content: text}
+	}
+	gif := model.Image{MediaType: "image/gif", Data: []byte("GIF89a")}
+	tests := map[string]struct {
+		config   anthropic.Config
+		messages []model.Message
+	}{
+		"least": {anthropic.Config{}, []model.Message{user("hello")}},
+		"text": {anthropic.Config{Cache: anthropic.CacheHour, Stream: true}, []model.Message{
+			system, user("task"), said("one"), user("two"), said("three"), user("four"),
+		}},
+		"no cache":     {anthropic.Config{Cache: anthropic.CacheOff}, []model.Message{system, user("task")}},
+		"cache of own": {anthropic.Config{Kwargs: map[string]any{"cache_control": map[string]any{"type": "ephemeral"}}}, []model.Message{system, user("task")}},
+		"kwargs": {anthropic.Config{MaxTokens: 100, Kwargs: map[string]any{
+			"temperature": 0, "top_k": 5, "max_tokens": 8000, "metadata": map[string]any{"user_id": "u"}, "stop_sequences": []string{"x"},
+			"betas": []any{"a-1", "b-2"}, "thinking": map[string]any{"type": "enabled", "budget_tokens": 4000}, "nobody_knows_this": []any{nil, 1.5},
+		}}, []model.Message{user("task")}},
+		"thinking makes room": {anthropic.Config{Kwargs: map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 30000}}}, []model.Message{user("task")}},
+		"empty and alike": {anthropic.Config{}, []model.Message{
+			{Role: model.System, Content: " \n"},
+			system,
+			{Role: model.System, Content: "second"},
+			user(""), user("b"), said(" "), said(""), user("\n\t"),
+			{Role: model.System, Content: "late"},
+			user("c\xff\x00d"),
+		}},
+		"tools": {anthropic.Config{Tools: bash}, []model.Message{
+			user("task"), said("", call("toolu_1", "ls <&> \u2028")), result("toolu_1", ""),
+			said("two", call("toolu_2", "a"), call("toolu_3", "b")), user("beside"), result("toolu_3", "B"), result("toolu_2", "A"),
+			said("three", call("toolu_4", "c"), call("toolu_5", "d")), result("toolu_5", "D"), user("and then?"),
+		}},
+		"foreign calls": {anthropic.Config{Tools: bash}, []model.Message{
+			system, user("task"),
+			said("", model.Call{ID: "functions.bash:0", Name: "ba sh", Arguments: `{"command": "ls`}, model.Call{Arguments: `"text"`}),
+			result("functions.bash:0", "torn"), result("", "no id"), said("x", model.Call{ID: "last", Name: "bash", Arguments: " {} "}),
+		}},
+		"kept": {anthropic.Config{Tools: bash}, []model.Message{
+			user("task"),
+			{
+				Role: model.Assistant, Content: "ignored", Reasoning: "ignored", Calls: []model.Call{call("toolu_1", "ls")},
+				Kept: json.RawMessage(`{"anthropic":[{"type":"thinking","thinking":"a<b","signature":"c2ln+/="},{"type":"redacted_thinking","data":"ZGF0YQ=="},{"type":"tool_use","id":"toolu_1","name":"bash","input":{"command":"ls"}}]}`),
+			},
+			result("toolu_1", "file"),
+			{Role: model.Assistant, Content: "of another provider", Kept: json.RawMessage(`[{"encrypted":"x"}]`)},
+			user("go on"),
+		}},
+		"images": {anthropic.Config{Tools: bash}, []model.Message{
+			{Role: model.User, Content: "look", Images: []model.Image{gif, {MediaType: "image/png", Data: []byte{0, 255}}}},
+			said("", call("toolu_1", "shot")),
+			{Role: model.Tool, CallID: "toolu_1", Content: "shown", Images: []model.Image{gif}},
+			said("hm"),
+			{Role: model.User, Images: []model.Image{gif}},
+			said("", call("toolu_2", "shot")),
+			{Role: model.Tool, CallID: "toolu_2", Images: []model.Image{gif}},
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			body, _ := sent(t, test.config, test.messages)
+			var got bytes.Buffer
+			if err := json.Indent(&got, body, "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			got.WriteByte('\n')
+			path := filepath.Join("testdata", "requests", strings.ReplaceAll(name, " ", "-")+".json")
+			if *update {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, got.Bytes(), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("-golden +sent (renew with -update):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", "of-the-environment")
+	t.Setenv("ANTHROPIC_AUTH_TOKEN", "of-the-environment")
+	t.Setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Custom: of-the-environment")
+	user := []model.Message{{Role: model.User, Content: "x"}}
+	_, r := sent(t, anthropic.Config{
+		APIKey: secret + "\n", Headers: map[string]string{"X-Team": "a b"}, Kwargs: map[string]any{"betas": []string{"a-1", "b-2"}},
+	}, user)
+	want := map[string]string{
+		"X-Api-Key": secret, "Authorization": "", "X-Custom": "", "X-Team": "a b", "Anthropic-Beta": "a-1,b-2",
+		"Anthropic-Version": "2023-06-01", "Content-Type": "application/json",
+	}
+	for name, value := range want {
+		if got := r.Header.Get(name); got != value {
+			t.Errorf("%s is %q, want %q", name, got, value)
+		}
+	}
+	if r.URL.Path != "/v1/messages" || r.Method != http.MethodPost {
+		t.Errorf("%s %s", r.Method, r.URL)
+	}
+	if _, r := sent(t, anthropic.Config{}, user); r.Header.Get("X-Api-Key") != "" || r.Header.Get("Authorization") != "" {
+		t.Errorf("a key from somewhere: %v", r.Header)
+	}
+}
+
+// withoutMarks is the list of messages, whole and as texts, without the points
+// of the cache; and where these are.
+func withoutMarks(t *testing.T, body []byte) (messages []string, points []bool, all int) {
+	t.Helper()
+	var request struct {
+		Messages []map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		t.Fatal(err)
+	}
+	const point = `,"cache_control":{"type":"ephemeral"}`
+	for _, m := range request.Messages {
+		content := string(m["content"])
+		messages = append(messages, string(m["role"])+strings.ReplaceAll(content, point, ""))
+		points = append(points, strings.Contains(content, point))
+	}
+	return messages, points, strings.Count(string(body), "cache_control")
+}
+
+// A step sends what the one before sent, and reads from the cache up to where
+// that one wrote.
+func TestStepsShareTheirPrefix(t *testing.T) {
+	history := []model.Message{{Role: model.System, Content: "s"}, {Role: model.User, Content: "task"}}
+	var before []string
+	var written []bool
+	for step := range 6 {
+		body, _ := sent(t, anthropic.Config{Tools: bash}, history)
+		now, points, all := withoutMarks(t, body)
+		if len(before) > 0 {
+			if diff := cmp.Diff(before, now[:len(before)]); diff != "" {
+				t.Fatalf("step %d has another past: %s", step, diff)
+			}
+			last := len(before) - 1
+			if !written[last] || !points[last] {
+				t.Errorf("step %d: written at %v, read at %v", step, written, points)
+			}
+		}
+		if all > 4 || !points[len(points)-1] {
+			t.Errorf("step %d: %d points, in messages %v", step, all, points)
+		}
+		before, written = now, points
+		id := string(rune('a' + step))
+		history = append(history, model.Message{
+			Role: model.Assistant, Calls: []model.Call{call(id, "ls"), call(id+"2", "pwd")},
+			Kept: json.RawMessage(`{"anthropic":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"tool_use","id":"` + id + `","name":"bash","input":{"command":"ls"}},{"type":"tool_use","id":"` + id + `2","name":"bash","input":{"command":"pwd"}}]}`),
+		}, model.Message{Role: model.Tool, CallID: id, Content: "x"}, model.Message{Role: model.Tool, CallID: id + "2", Content: "y"})
+	}
+}
+
+func TestImageOfAnotherType(t *testing.T) {
+	m := connect(t, anthropic.Config{}, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+	_, err := m.Query(t.Context(), []model.Message{{Role: model.User, Images: []model.Image{{MediaType: "image/svg+xml"}}}})
+	if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.BadRequest || e.Retryable || !strings.Contains(e.Hint, "PNG") {
+		t.Errorf("error %v", err)
+	}
+}

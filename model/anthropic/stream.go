@@ -1,0 +1,153 @@
+package anthropic
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/minibench/mini/model/transport"
+)
+
+// receive puts a streamed answer together. The data of an event says what it
+// is, so its name is not needed: some proxies lose it.
+func receive(body io.Reader) (json.RawMessage, error) {
+	in := bufio.NewReader(body)
+	var f fold
+	for {
+		line, err := in.ReadBytes('\n')
+		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok && (err == nil || errors.Is(err, io.EOF)) {
+			done, err := f.add(bytes.TrimSpace(data))
+			if err != nil {
+				return nil, err
+			}
+			if done {
+				return f.json()
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, broken("the stream ended before the answer did (no message_stop)")
+		case err != nil:
+			return nil, fmt.Errorf("read stream: %w", err)
+		}
+	}
+}
+
+// fold makes one message of the events of a stream.
+type fold struct {
+	message sdk.Message
+	started bool
+	// torn are the arguments of calls that are no JSON, by block. The library
+	// drops these; who wrote them is to be told.
+	torn map[int64]string
+}
+
+// add takes the data of the next event, and says whether it was the last one.
+func (f *fold) add(data []byte) (done bool, err error) {
+	var kind struct {
+		Type  string          `json:"type"`
+		Error json.RawMessage `json:"error"`
+	}
+	switch err := json.Unmarshal(data, &kind); {
+	case len(data) == 0:
+		return false, nil
+	case err != nil:
+		return false, broken("read event: %w", err)
+	case kind.Type == "error" || len(kind.Error) > 0:
+		return false, failed(data)
+	case kind.Type == "ping":
+		return false, nil
+	case kind.Type == "message_start":
+		*f = fold{started: true}
+	case !f.started:
+		return false, broken("the stream begins with %.40q", kind.Type)
+	}
+	var event sdk.MessageStreamEventUnion
+	if err := json.Unmarshal(data, &event); err != nil {
+		return false, broken("read event: %w", err)
+	}
+	switch kind.Type {
+	case "content_block_stop":
+		f.keepTorn(event.Index)
+	case "message_stop": // blocks may still be open
+		for i := range f.message.Content {
+			f.keepTorn(int64(i))
+		}
+	}
+	if err := f.message.Accumulate(event); err != nil {
+		return false, broken("put stream together: %w", err)
+	}
+	return kind.Type == "message_stop", nil
+}
+
+func (f *fold) keepTorn(index int64) {
+	if index < 0 || index >= int64(len(f.message.Content)) {
+		return // the library has a word for it
+	}
+	if input := f.message.Content[index].Input; len(input) > 0 && !json.Valid(input) {
+		if f.torn == nil {
+			f.torn = map[int64]string{}
+		}
+		f.torn[index] = string(input)
+	}
+}
+
+// json is the message as it would have come in one piece. Arguments that are
+// no JSON stand in it as a string.
+func (f *fold) json() (json.RawMessage, error) {
+	raw := json.RawMessage(f.message.RawJSON())
+	if len(f.torn) == 0 {
+		return raw, nil
+	}
+	var whole map[string]json.RawMessage
+	var content []map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		return nil, broken("put stream together: %w", err)
+	}
+	if err := json.Unmarshal(whole["content"], &content); err != nil {
+		return nil, broken("put stream together: %w", err)
+	}
+	for index, input := range f.torn {
+		if int(index) >= len(content) {
+			return nil, broken("put stream together: block %d is missing", index)
+		}
+		text, err := json.Marshal(input)
+		if err != nil {
+			return nil, fmt.Errorf("put stream together: %w", err)
+		}
+		content[index]["input"] = text
+	}
+	var err error
+	if whole["content"], err = json.Marshal(content); err == nil {
+		raw, err = json.Marshal(whole)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("put stream together: %w", err)
+	}
+	return raw, nil
+}
+
+// failed makes the error of an error object that came within a stream or an
+// answer, whose type stands for the status that it would have had.
+func failed(object []byte) error {
+	d := transport.ParseDetail(object)
+	return transport.Classify(statuses[d.Code], d)
+}
+
+var statuses = map[string]int{
+	"invalid_request_error": 400,
+	"authentication_error":  401,
+	"billing_error":         402,
+	"permission_error":      403,
+	"not_found_error":       404,
+	"request_too_large":     413,
+	"rate_limit_error":      429,
+	"api_error":             500,
+	"timeout_error":         504,
+	"overloaded_error":      529,
+}
