@@ -103,7 +103,7 @@ func raw(t *testing.T, l *fake.Memory, api, body string) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	version := ""
+	version := "Authorization: Bearer sk-marker\r\n"
 	if api == "anthropic" {
 		version = "Anthropic-Version: 2023-06-01\r\nX-Api-Key: sk-marker\r\n"
 	}
