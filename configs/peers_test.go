@@ -45,7 +45,7 @@ func TestKeysOfMiniSWEAgentAreAnswered(t *testing.T) {
 		{"timeout: 3", "unknown key timeout; timeout belongs under model or environment"},
 		{"run: {stp_limit: 3}", "run.stp_limit; did you mean agent.step_limit?"},
 		{"model: {model_kwargs: {drop_params: true}}", "model.model_kwargs.drop_params: it is litellm's own"},
-		{"model: {model_kwargs: {parallel_tool_calls: true}}", "model.model_kwargs.parallel_tool_calls: mini offers no tools"},
+		{"model: {model_kwargs: {parallel_tool_calls: true}}", "model.model_kwargs.parallel_tool_calls: servers refuse it where no tools are offered"},
 		{"model: {model_class: litellm_textbased}", `"litellm_textbased" is not one of openai, scripted; use openai`},
 		{"model: {model_class: minisweagent.models.litellm_model.LitellmModel}", "use openai"},
 		{"model: {model_class: openrouter_textbased}", "OPENROUTER_API_KEY"},
@@ -77,7 +77,7 @@ func TestNamesOfConfigurations(t *testing.T) {
 	for arg, want := range map[string]string{
 		"swebench": "", "swebench.yaml": "", "mini": "", "mini_textbased": "", "default.yaml": "", "swebench_backticks": "",
 		"shared": "", "shared.yaml": "",
-		"swebench_xml":       "-c swebench_xml: it comes with mini-swe-agent only; mini's default takes commands",
+		"swebench_xml":       "-c swebench_xml: it comes with mini-swe-agent only; leave it out, and set agent.protocol=xml",
 		"swebench_modal":     "no Modal",
 		"other/swebench":     "no such file",
 		"":                   "it is empty",
