@@ -43,6 +43,9 @@ type Model struct {
 	Timeout  float64     `yaml:"timeout" json:"timeout"`
 	MaxTries int         `yaml:"max_tries" json:"max_tries"`
 	Price    model.Price `yaml:"price" json:"price"`
+	// Images says whether the model takes images: "yes", "no", or "auto" (the
+	// default), which looks for it in the table of models.
+	Images string `yaml:"images" json:"images,omitempty"`
 	// Replies is the file of the scripted model.
 	Replies string `yaml:"replies" json:"replies,omitempty"`
 	// Delay is how long the scripted model takes for a reply, in seconds.

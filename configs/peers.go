@@ -20,7 +20,7 @@ var peerKeys = map[string]string{
 	"global_args":                 "mini starts no client program; leave the key out, or set DOCKER_HOST",
 	"litellm_model_registry":      "set model.price: {input: 0.25, cached: 0.025, output: 2}, dollars per million tokens",
 	"mode":                        "mini asks before each command, and with -y before none; leave the key out",
-	"multimodal_regex":            "mini sends text only; leave the key out",
+	"multimodal_regex":            "files are shown by agent.images.marker, for models that take images; leave the key out",
 	"output_path":                 "say -o FILE on the command line",
 	"run_args":                    "network, memory, cpus, user, platform, cap_add and others are keys of environment here",
 	"set_cache_control":           "servers with OpenAI's API cache by themselves; leave the key out",

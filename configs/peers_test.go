@@ -34,7 +34,7 @@ func TestKeysOfMiniSWEAgentAreAnswered(t *testing.T) {
 		{"model: {cost_tracking: ignore_errors}", "model.cost_tracking; mini counts the costs it knows"},
 		{"model: {litellm_model_registry: f}", "model.litellm_model_registry; set model.price"},
 		{"model: {set_cache_control: default_end}", "model.set_cache_control; servers"},
-		{"model: {multimodal_regex: x}", "model.multimodal_regex; mini sends text only"},
+		{"model: {multimodal_regex: x}", "model.multimodal_regex; files are shown by agent.images.marker"},
 		{"model: {observation_template: x}", "model.observation_template; observation_template belongs under agent"},
 		{"model: {action_regex: x}", "model.action_regex; action_regex belongs under agent"},
 		{"environment: {executable: podman}", "environment.executable; mini talks to the engine"},

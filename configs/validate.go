@@ -19,10 +19,12 @@ var (
 	EnvironmentClasses = []string{"docker", "local", "bubblewrap"}
 )
 
-// keeping are the values of run.keep, evalNetworks those of eval.network.
+// keeping are the values of run.keep, evalNetworks those of eval.network,
+// imagesTaken those of model.images.
 var (
 	keeping      = []string{"none", "failed", "all"}
 	evalNetworks = []string{"bridge", "none"}
+	imagesTaken  = []string{"auto", "yes", "no"}
 )
 
 // validate finds values of the right type that make no sense, and gives the
@@ -76,6 +78,9 @@ func (r *Resolved) validateModel() []error {
 		if p.price < 0 {
 			errs = append(errs, r.errorf("model.price."+p.key, "%v is negative; it is in dollars per million tokens", p.price))
 		}
+	}
+	if m.Images != "" {
+		errs = append(errs, r.class("model.images", m.Images, imagesTaken, "")...)
 	}
 	if m.Delay > 0 && m.Class != "scripted" {
 		errs = append(errs, r.errorf("model.delay", "only the scripted model takes its time on purpose; leave it out"))
