@@ -3,6 +3,8 @@ package cli_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -21,7 +23,7 @@ var conversation = []string{
 // newOpenAI is a server with the chat completions of an OpenAI-compatible API,
 // plain and streaming.
 func newOpenAI(t *testing.T) *httptest.Server {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(badDays(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && r.Header.Get("Authorization") == "Bearer "+serverKey {
 			write(w, map[string]any{"data": []any{map[string]any{"id": "loopback-1"}}})
 			return
@@ -51,7 +53,8 @@ func newOpenAI(t *testing.T) *httptest.Server {
 			"choices": []any{map[string]any{"message": map[string]any{"role": "assistant", "content": content}, "finish_reason": "stop"}},
 			"usage":   usage,
 		})
-	}))
+	})))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // TLS is tried on it
 	t.Cleanup(s.Close)
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/minibench/mini/agent/protocol"
@@ -12,7 +13,9 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/governor"
 	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/retry"
 	"github.com/minibench/mini/model/scripted"
 	"github.com/minibench/mini/runner"
 )
@@ -37,8 +40,9 @@ func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (ru
 		}
 		return scriptedModels{script, speaks, duration(cfg.Model.Delay)}, nil
 	default:
-		m, err := newOpenAI(cfg)
-		return oneModel{m}, err
+		news := &providerNews{}
+		m, err := newOpenAI(cfg, &governor.Governors{}, news.changed)
+		return oneModel{m, news}, err
 	}
 }
 
@@ -76,7 +80,7 @@ func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
 
 // newOpenAI finds the key in the environment. A server of one's own may need
 // none.
-func newOpenAI(cfg *configs.Resolved) (model.Model, error) {
+func newOpenAI(cfg *configs.Resolved, all *governor.Governors, changed func(governor.State)) (model.Model, error) {
 	m := cfg.Model
 	if m.Name == "" {
 		return nil, usagef("no model is named; use -m NAME, or --model-class scripted")
@@ -88,12 +92,16 @@ func newOpenAI(cfg *configs.Resolved) (model.Model, error) {
 	}
 	om, err := openai.New(openai.Config{
 		Name: m.Name, BaseURL: base, APIKey: key, Kwargs: m.Kwargs, Stream: m.Stream,
-		Timeout: time.Duration(m.Timeout * float64(time.Second)), MaxTries: m.MaxTries, Price: m.Price,
+		Timeout: duration(m.Timeout), Price: m.Price,
 	})
 	if err != nil {
 		return nil, before(err)
 	}
-	return om, nil
+	wait := duration(m.MaxWait)
+	g := all.For(base, key, governor.Config{
+		Requests: m.RequestsPerMinute, Tokens: m.TokensPerMinute, Concurrent: m.MaxConcurrent, MaxPause: wait, Changed: changed,
+	})
+	return retry.New(g.Model(om), retry.Policy{MaxTries: m.MaxTries, MaxWait: wait}), nil
 }
 
 // modelName is what predictions are signed with.
@@ -105,7 +113,10 @@ func modelName(cfg *configs.Resolved) string {
 }
 
 // oneModel answers for every instance.
-type oneModel struct{ m model.Model }
+type oneModel struct {
+	m    model.Model
+	news *providerNews
+}
 
 // For implements runner.Models.
 func (o oneModel) For(datasets.Instance) (model.Model, error) { return o.m, nil }
@@ -168,5 +179,33 @@ func (m slowModel) Query(ctx context.Context, history []model.Message) (model.Re
 		return m.Model.Query(ctx, history)
 	case <-ctx.Done():
 		return model.Reply{}, context.Cause(ctx)
+	}
+}
+
+// providerNews passes on what a provider lets through, once somebody listens.
+type providerNews struct {
+	mu   sync.Mutex
+	emit func(runner.Event)
+}
+
+// listen passes news of the models' provider to emit from now on.
+func listen(models runner.Models, emit func(runner.Event)) {
+	m, ok := models.(oneModel)
+	if !ok {
+		return
+	}
+	m.news.mu.Lock()
+	defer m.news.mu.Unlock()
+	m.news.emit = emit
+}
+
+func (p *providerNews) changed(s governor.State) {
+	p.mu.Lock()
+	emit := p.emit
+	p.mu.Unlock()
+	if emit != nil {
+		emit(runner.Event{Type: runner.Provider, Provider: &runner.ProviderState{
+			Limit: s.Limit, InFlight: s.InFlight, Waiting: s.Waiting, Pause: max(0, time.Until(s.PausedUntil).Seconds()),
+		}})
 	}
 }
