@@ -56,6 +56,9 @@ type Model struct {
 	TokensPerMinute   int64       `yaml:"tokens_per_minute" json:"tokens_per_minute,omitempty"`
 	MaxConcurrent     int         `yaml:"max_concurrent" json:"max_concurrent,omitempty"`
 	Price             model.Price `yaml:"price" json:"price"`
+	// Images says whether the model takes images: "yes", "no", or "auto" (the
+	// default), which looks for it in the table of models.
+	Images string `yaml:"images" json:"images,omitempty"`
 	// Replies is the file of the scripted model.
 	Replies string `yaml:"replies" json:"replies,omitempty"`
 	// Delay is how long the scripted model takes for a reply, in seconds.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/minibench/mini/agent/pictures"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -99,6 +100,7 @@ type watchedBox struct {
 // end, where the diff is taken.
 func (b watchedBox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	switch {
+	case c.Script == pictures.Script: // it belongs to the command before it
 	case slices.Contains(b.w.actions, c.Script):
 		b.w.doing(Running, c.Script)
 	case b.w.phase != "":

@@ -45,6 +45,8 @@ func TestArguments(t *testing.T) {
 		"empty object":        {arg("a", `{}`), "", "command is missing"},
 		"other case":          {arg("a", `{"Command":"ls"}`), "", `no argument "Command"`},
 		"extra":               {arg("a", `{"command":"ls","timeout":5}`), "", `no argument "timeout"; the only one is command`},
+		"quoted before":       {arg("a", `{"not_json":"{"}`), "", "they end too early"},
+		"quoted by a model":   {arg("a", `{"not_json":"{\"command\":\"ls\"}"}`), "", `no argument "not_json"`},
 		"twice":               {arg("a", `{"command":"ls","command":"rm"}`), "", "there twice"},
 		"number":              {arg("a", `{"command":5}`), "", "must be a string, and it is a number"},
 		"list":                {arg("a", `{"command":["ls"]}`), "", "it is a list"},

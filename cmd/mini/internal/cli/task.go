@@ -245,7 +245,7 @@ func (w *watcher) Append(t trajectories.Type, data any) (trajectories.Record, er
 	case trajectories.Message:
 		if d.Cause == trajectories.CauseReply || d.Cause == trajectories.CauseFormatError {
 			text := "\n" + d.Content
-			if len(d.Calls) > 0 { // else the commands stand in the text
+			if len(d.Calls) > 0 && len(d.Actions) > 0 { // else the commands stand in the text
 				text += "\n$ " + strings.Join(d.Actions, "\n$ ")
 			}
 			w.print(text)
