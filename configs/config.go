@@ -56,6 +56,10 @@ type Model struct {
 	TokensPerMinute   int64       `yaml:"tokens_per_minute" json:"tokens_per_minute,omitempty"`
 	MaxConcurrent     int         `yaml:"max_concurrent" json:"max_concurrent,omitempty"`
 	Price             model.Price `yaml:"price" json:"price"`
+	// PriceAs names the model of the table whose price is meant, for one behind a
+	// proxy; PriceFile is a table of one's own, in the form of mini's.
+	PriceAs   string `yaml:"price_as" json:"price_as,omitempty"`
+	PriceFile string `yaml:"price_file" json:"price_file,omitempty"`
 	// Images says whether the model takes images: "yes", "no", or "auto" (the
 	// default), which looks for it in the table of models.
 	Images string `yaml:"images" json:"images,omitempty"`

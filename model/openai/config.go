@@ -51,8 +51,9 @@ type Config struct {
 	// Timeout bounds one request, from its start to the last byte of the
 	// answer; default DefaultTimeout.
 	Timeout time.Duration
-	// Price of the tokens. Where it is not known, the cost is what the server
-	// says (usage.cost, as OpenRouter does), or 0.
+	// Price of the tokens. What the server says a call cost wins over it
+	// (usage.cost, as OpenRouter does). Where there is neither, the call counts
+	// as one whose cost is not known.
 	Price model.Price
 	// HTTPClient is for proxies and tests; its Timeout is not used. Default is
 	// one that keeps a connection for every worker.

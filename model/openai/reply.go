@@ -41,8 +41,11 @@ type extras struct {
 		Error json.RawMessage `json:"error"` // OpenRouter
 	} `json:"choices"`
 	Usage struct {
-		Cost      model.Cost `json:"cost"`                    // OpenRouter
-		CacheHits int64      `json:"prompt_cache_hit_tokens"` // DeepSeek
+		Cost      *model.Cost `json:"cost"`                    // OpenRouter
+		CacheHits int64       `json:"prompt_cache_hit_tokens"` // DeepSeek
+		Details   struct {
+			CacheWrites int64 `json:"cache_write_tokens"` // OpenRouter
+		} `json:"prompt_tokens_details"`
 	} `json:"usage"`
 }
 
@@ -59,10 +62,8 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 		return model.Reply{}, foreign("read answer: %w", err)
 	}
 	// What was of no use may have taken something all the same.
-	reply := model.Reply{Usage: usageOf(resp.Usage, more), Cost: more.Usage.Cost, Model: resp.Model, Raw: raw}
-	if price.Known() {
-		reply.Cost = price.Of(reply.Usage)
-	}
+	reply := model.Reply{Usage: usageOf(resp.Usage, more), Model: resp.Model, Raw: raw}
+	bill(&reply, more.Usage.Cost, price, len(resp.Choices) > 0)
 	switch {
 	case present(more.Error):
 		return reply, transport.Classify(0, transport.ParseDetail(raw))
@@ -74,6 +75,21 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	reply.Message = messageOf(resp.Choices[0].Message, more.Choices[0].Message.Reasoning)
 	reply.Finish = model.Finish(resp.Choices[0].FinishReason)
 	return reply, checkFinish(reply, resp.Choices[0].Message.Refusal)
+}
+
+// bill says what an answer cost: who sends the bill knows best, a price comes
+// next. An answer whose tokens nobody counted has no known cost, whatever the
+// price; what is no answer and counts none took nothing.
+func bill(r *model.Reply, stated *model.Cost, price model.Price, answered bool) {
+	counted := r.Usage != model.Usage{}
+	switch {
+	case stated != nil:
+		r.Cost = *stated
+	case price.Known() && counted:
+		r.Cost = price.Of(r.Usage)
+	case answered || counted:
+		r.Usage.Unpriced = 1
+	}
 }
 
 func messageOf(m client.ChatCompletionMessage, reasoning string) model.Message {
@@ -90,6 +106,7 @@ func messageOf(m client.ChatCompletionMessage, reasoning string) model.Message {
 func usageOf(u client.Usage, more extras) model.Usage {
 	out := model.Usage{
 		Prompt: int64(u.PromptTokens), Completion: int64(u.CompletionTokens), CacheRead: more.Usage.CacheHits,
+		CacheWrite: more.Usage.Details.CacheWrites,
 	}
 	if d := u.PromptTokensDetails; d != nil && d.CachedTokens > 0 {
 		out.CacheRead = int64(d.CachedTokens)

@@ -90,11 +90,7 @@ func (d Detail) attempts(width int) string {
 		if !a.Start.IsZero() {
 			began = a.Start.Local().Format("2006-01-02 15:04")
 		}
-		cost := "-"
-		if a.Cost > 0 {
-			cost = money(a.Cost)
-		}
-		rows = append(rows, []string{fmt.Sprint(a.Number), outcome, fmt.Sprint(a.Steps), cost, span(a.Seconds), began})
+		rows = append(rows, []string{fmt.Sprint(a.Number), outcome, fmt.Sprint(a.Steps), Spent(a.Cost, a.Unpriced == 0), span(a.Seconds), began})
 	}
 	return table(width, []column{{right: true}, {shrink: true}, {right: true}, {right: true}, {right: true}, {}}, rows)
 }

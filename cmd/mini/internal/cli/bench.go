@@ -145,6 +145,9 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	j.sayUngradable(s.Err)
 	j.models, err = newModels(cfg, o.isDemo(), w.rows)
 	if err == nil {
+		err = costBounds(s.Err, cfg)
+	}
+	if err == nil {
 		err = j.suits()
 	}
 	if o.dryRun { // which shows the plan all the same

@@ -144,7 +144,10 @@ func costText(c costPlan, attempts int) string {
 	text := fmt.Sprintf("at most $%.2f, for %s at $%.2f each; $%.2f if each had to be tried again and again; and what the last calls cost",
 		*c.Ceiling, report.Count(attempts, "attempt"), c.LimitPerAttempt, *c.CeilingOfTries)
 	if !c.PriceKnown {
-		text += "; it holds only if the server reports costs, since model.price is not set"
+		return text + "; it holds only if the server reports costs, since no price of the model is known"
+	}
+	if c.PriceSource != "model.price" {
+		text += "; prices by " + report.Printable(c.PriceSource)
 	}
 	return text
 }

@@ -77,6 +77,7 @@ type costPlan struct {
 	Ceiling        *float64 `json:"ceiling"`
 	CeilingOfTries *float64 `json:"ceiling_of_tries"`
 	PriceKnown     bool     `json:"price_known"`
+	PriceSource    string   `json:"price_source,omitempty"`
 }
 
 // promptPlan is what the first instance's conversation would begin with.
@@ -128,7 +129,11 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 			needed = append(needed, imageNeed(cfg, in))
 		}
 	}
-	p.Cost = costOf(cfg, p.Selected-p.Done)
+	known, err := factsOf(cfg)
+	if err != nil {
+		return p, err
+	}
+	p.Cost = costOf(cfg, known, p.Selected-p.Done)
 	if len(needed) > 0 {
 		p.Images = measure(ctx, cfg, needed, maxAsked)
 	}
@@ -143,7 +148,6 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 	}
 	first := w.rows[0]
 	p.Prompts.ID = first.ID
-	var err error
 	p.Prompts.System, p.Prompts.Instance, err = j.agent.Prompts(
 		agent.Task{Text: first.ProblemStatement, Instance: first.Fields()},
 		env.Info{
@@ -161,10 +165,10 @@ func imageOf(cfg *configs.Resolved, in datasets.Instance) string {
 
 // costOf multiplies the limit of an attempt. It says nothing where no limit
 // can work: without a limit, or for a model whose price nobody knows.
-func costOf(cfg *configs.Resolved, attempts int) costPlan {
+func costOf(cfg *configs.Resolved, known facts, attempts int) costPlan {
 	c := costPlan{
 		LimitPerAttempt: cfg.Agent.CostLimit,
-		PriceKnown:      cfg.Model.Price.Known() || cfg.Model.Class == "scripted",
+		PriceKnown:      known.source != "", PriceSource: known.source,
 	}
 	switch {
 	case cfg.Model.Class == "scripted":

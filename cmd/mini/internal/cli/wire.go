@@ -91,6 +91,11 @@ func newProvider(cfg *configs.Resolved, all *governor.Governors, changed func(go
 	if key == "" && m.BaseURL == "" {
 		return nil, usagef("no key: set the environment variable %s, or -c model.base_url=URL for a server that needs none", m.APIKeyEnv)
 	}
+	known, err := factsOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m.Price = known.Price
 	bare, err := newBare(m, key)
 	if err != nil {
 		return nil, before(err)
