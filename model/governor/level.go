@@ -32,7 +32,8 @@ type level struct {
 
 const (
 	firstHold  = calm
-	surelyHold = 10 * time.Minute
+	surelyHold = 2 * time.Minute
+	provenHold = 10 * time.Minute
 	longest    = time.Hour
 	// surely is how many refusals at once make a ceiling sure, and how many
 	// answers a level.
@@ -65,8 +66,11 @@ func (l *level) refused(t *ticket, accepted int, newest int64, now time.Time) {
 	case t.level > l.good:
 		l.above++
 		fall := max(1, l.good, accepted)
-		if accepted > 0 {
+		switch {
+		case accepted > 0:
 			l.cap(fall, now)
+		case l.good == 0: // all of them: that is no ceiling, but a bad moment
+			l.ceiling, l.until = 0, time.Time{}
 		}
 		l.fall(fall)
 	default:
@@ -91,7 +95,7 @@ func (l *level) cap(n int, now time.Time) {
 		l.hold = surelyHold
 	}
 	if d := n - l.before.ceiling; l.before.ceiling > 0 && d >= -1 && d <= 1 { // the same again
-		l.hold = min(longest, max(surelyHold, 2*l.held))
+		l.hold = min(longest, max(provenHold, 2*l.held))
 	}
 	l.ceiling, l.until = n, now.Add(l.hold)
 }
