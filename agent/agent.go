@@ -57,7 +57,7 @@ type Recorder interface {
 // loop asks, acts and observes until something ends the attempt; what ended it
 // is the error, which is never nil.
 func (r *run) loop(ctx context.Context) error {
-	if err := r.begin(); err != nil {
+	if err := r.begin(ctx); err != nil {
 		return err
 	}
 	for {
@@ -105,5 +105,5 @@ func (r *run) act(ctx context.Context, a protocol.Action) error {
 	if text, ok := submission(result); ok {
 		return r.submit(ctx, a, text)
 	}
-	return r.observe(a, result)
+	return r.observe(ctx, a, result)
 }

@@ -42,6 +42,7 @@ type Config struct {
 	MaxFormatErrors int `yaml:"max_consecutive_format_errors" json:"max_consecutive_format_errors"`
 
 	Observation Observation `yaml:"observation" json:"observation"`
+	Images      Images      `yaml:"images" json:"images,omitzero"`
 
 	// Autosubmit turns the working diff into the submission when a limit ends
 	// the attempt.
@@ -146,7 +147,7 @@ func (c Config) validate() error {
 			return &FieldError{Field: n.field, Err: fmt.Errorf("%v is negative; 0 means no limit", n.value)}
 		}
 	}
-	if err := c.validatePatch(); err != nil {
+	if err := firstOf([]error{c.validatePatch(), c.validateImages()}); err != nil {
 		return err
 	}
 	o := c.Observation

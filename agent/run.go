@@ -17,13 +17,15 @@ import (
 type run struct {
 	*Agent
 	Session
-	info     env.Info
-	messages []model.Message
-	clock    *clock
-	steps    int
-	usage    model.Usage
-	cost     model.Cost
-	badRow   int // format errors in a row
+	info        env.Info
+	messages    []model.Message
+	clock       *clock
+	steps       int
+	usage       model.Usage
+	cost        model.Cost
+	badRow      int // format errors in a row
+	images      int // shown so far, imagesBytes in all
+	imagesBytes int
 	// What is known of the repository; tree is nil before it was looked for.
 	tree      *worktree.Tree
 	returned  bool   // a submission that does not apply was given back
@@ -32,7 +34,7 @@ type run struct {
 }
 
 // begin says the system and instance prompts.
-func (r *run) begin() error {
+func (r *run) begin(ctx context.Context) error {
 	vars := r.variables()
 	system, err := r.templates.system.render(vars)
 	if err != nil {
@@ -42,7 +44,11 @@ func (r *run) begin() error {
 	if err != nil {
 		return err
 	}
-	return r.say(prompted(model.System, system), prompted(model.User, task))
+	told := prompted(model.User, task)
+	if err := r.illustrate(ctx, &told.Message); err != nil {
+		return err
+	}
+	return r.say(prompted(model.System, system), told)
 }
 
 func prompted(role model.Role, text string) trajectories.Message {
@@ -147,13 +153,17 @@ func (c Config) outputLimit() int {
 }
 
 // observe tells the model what its command did.
-func (r *run) observe(a protocol.Action, res env.Result) error {
+func (r *run) observe(ctx context.Context, a protocol.Action, res env.Result) error {
 	vars := merged(r.variables(), observed(r.cfg.Observation.look(res), res, exception(res, r.cfg.Timeout)))
 	text, err := r.templates.observation.render(vars)
 	if err != nil {
 		return err
 	}
-	return r.say(trajectories.Message{Message: r.protocol.Answer(a, text), Cause: trajectories.CauseObservation})
+	m := trajectories.Message{Message: r.protocol.Answer(a, text), Cause: trajectories.CauseObservation}
+	if err := r.show(ctx, &m.Message, res); err != nil {
+		return err
+	}
+	return r.say(m)
 }
 
 func executionRecord(script string, start time.Time, res env.Result, exception string) trajectories.Execution {

@@ -56,6 +56,9 @@ type Model struct {
 	TokensPerMinute   int64       `yaml:"tokens_per_minute" json:"tokens_per_minute,omitempty"`
 	MaxConcurrent     int         `yaml:"max_concurrent" json:"max_concurrent,omitempty"`
 	Price             model.Price `yaml:"price" json:"price"`
+	// Images says whether the model takes images: "yes", "no", or "auto" (the
+	// default), which looks for it in the table of models.
+	Images string `yaml:"images" json:"images,omitempty"`
 	// Replies is the file of the scripted model.
 	Replies string `yaml:"replies" json:"replies,omitempty"`
 	// Delay is how long the scripted model takes for a reply, in seconds.
@@ -141,6 +144,9 @@ type Run struct {
 	// ends as interrupted, and is made again with a larger bound.
 	TotalCostLimit float64 `yaml:"total_cost_limit" json:"total_cost_limit,omitempty"`
 	TotalCalls     int     `yaml:"total_calls" json:"total_calls,omitempty"`
+	// MaxProviderFailures stops a batch when so many instances in a row fail at
+	// the model's provider; 0 never does.
+	MaxProviderFailures int `yaml:"max_consecutive_provider_failures" json:"max_consecutive_provider_failures"`
 	// Keep says whose sandboxes stay when they are done: "none", "failed" (what
 	// did not end with a submission of the agent's own) or "all".
 	Keep string `yaml:"keep" json:"keep,omitempty"`

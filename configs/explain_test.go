@@ -102,6 +102,7 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 			{"run.max_tries", 3, "default"},
 			{"run.total_cost_limit", 0, "default"},
 			{"run.total_calls", 0, "default"},
+			{"run.max_consecutive_provider_failures", 5, "default"},
 			{"run.keep", "none", "default"},
 			{"run.image_budget", "", "default"},
 			{"run.prefetch", 4, "default"},

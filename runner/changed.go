@@ -51,7 +51,7 @@ func changedConfig(old, now []byte) string {
 func differ(path string, a, b any, keys *[]string) {
 	left, ok := a.(map[string]any)
 	right, ok2 := b.(map[string]any)
-	if !(ok || a == nil) || !(ok2 || b == nil) || a == nil && b == nil {
+	if (!ok && a != nil) || (!ok2 && b != nil) || (!ok && !ok2) {
 		if !reflect.DeepEqual(a, b) {
 			*keys = append(*keys, path)
 		}

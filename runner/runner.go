@@ -45,8 +45,8 @@ type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
-// Batch is what a run needs. All fields are required but Budget,
-// Redo, Keep and Submitted.
+// Batch is what a run needs. All fields are required but Budget, Redo, Keep,
+// Submitted and MaxProviderFailures.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -64,6 +64,10 @@ type Batch struct {
 	// Budget bounds what the run may spend. When it is spent, attempts end before
 	// their next call, as interrupted: with a larger one they are made again.
 	Budget Budget
+	// MaxProviderFailures stops the run when so many instances in a row fail at
+	// the model's provider, without an answer to anybody in between. What is
+	// left stays pending. 0 never stops it.
+	MaxProviderFailures int
 	// Redo runs instances again that have a result. What they had is kept.
 	Redo bool
 	// Keep picks the attempts whose sandboxes stay when they are done (see
@@ -76,8 +80,9 @@ type Batch struct {
 	// Log is told what happens.
 	Log *Log
 
-	kept  atomic.Int32
-	purse *purse
+	kept    atomic.Int32
+	purse   *purse
+	strikes strikes
 }
 
 // Summary is how a run ended.
@@ -89,6 +94,7 @@ type Summary struct {
 	Kept      int                        `json:"kept,omitempty"` // sandboxes that stay
 	Cost      model.Cost                 `json:"cost"`           // of this run's attempts
 	Exhausted bool                       `json:"budget_exhausted,omitempty"`
+	Halt      *Halt                      `json:"halt,omitempty"` // why it was stopped before its end
 	Elapsed   time.Duration              `json:"-"`
 }
 
@@ -122,6 +128,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	// What cannot be written stops the run: working on would lose results.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	b.strikes.begin(b.MaxProviderFailures, stop)
 	if s, ok := b.Sandboxes.(Expecting); ok {
 		defer s.Expect(ctx, todo)()
 	}
@@ -148,6 +155,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	s := book.summary(instances)
 	s.Skipped = len(instances) - len(todo)
 	s.Kept = int(b.kept.Load())
+	s.Halt = b.strikes.halted()
 	s.Elapsed = time.Since(start)
 	s.Exhausted = b.purse.spent()
 	b.Log.Emit(Event{Type: RunFinished, Summary: &s})
@@ -180,6 +188,7 @@ func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book) 
 			return fmt.Errorf("instance %s: %w", in.ID, err)
 		}
 		if !again {
+			b.strikes.ended(out)
 			b.tell(book, in)
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/minibench/mini/agent/pictures"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -15,6 +16,7 @@ type witness struct {
 	journal  *trajectories.Journal
 	log      *Log
 	purse    *purse
+	strikes  *strikes
 	instance string
 	attempt  int
 	step     int
@@ -29,6 +31,9 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 	switch d := data.(type) {
 	case trajectories.Call:
 		w.step++
+		if d.Error == "" {
+			w.strikes.answered()
+		}
 		w.cost += float64(d.Cost)
 		w.purse.pay(d.Cost)
 	case trajectories.Execution:
@@ -58,13 +63,14 @@ func (w *witness) doing(p Phase, command string) {
 	w.phase = p
 	e := w.event(Doing)
 	e.Phase, e.Command = p, shorten(command)
-	if p == Thinking {
+	if p == Thinking || p == Waiting {
 		e.Step++ // the one that this call begins
 	}
 	w.log.Emit(e)
 }
 
-// watchedModel tells of each call as it begins.
+// watchedModel tells of each call as it begins, and of its waits for the
+// provider.
 type watchedModel struct {
 	model.Model
 	w *witness
@@ -73,7 +79,14 @@ type watchedModel struct {
 // Query implements model.Model.
 func (m watchedModel) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	m.w.doing(Thinking, "")
-	return m.Model.Query(ctx, messages)
+	return m.Model.Query(model.WithPause(ctx, func() func() {
+		end := model.Pause(ctx) // of whoever asked before
+		m.w.doing(Waiting, "")
+		return func() {
+			m.w.doing(Thinking, "")
+			end()
+		}
+	}), messages)
 }
 
 // watchedBox tells of each command as it begins.
@@ -87,6 +100,7 @@ type watchedBox struct {
 // end, where the diff is taken.
 func (b watchedBox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	switch {
+	case c.Script == pictures.Script: // it belongs to the command before it
 	case slices.Contains(b.w.actions, c.Script):
 		b.w.doing(Running, c.Script)
 	case b.w.phase != "":

@@ -53,6 +53,8 @@ func onlyArgument(arguments string) (json.RawMessage, error) {
 			return nil, noObject(err)
 		}
 		switch {
+		case key == notJSON:
+			return nil, quotedProblem(value)
 		case key != "command":
 			return nil, fmt.Errorf("the tool has no argument %.80q; the only one is command", key)
 		case found != nil:
@@ -70,6 +72,18 @@ func onlyArgument(arguments string) (json.RawMessage, error) {
 		return nil, errors.New("the argument command is missing")
 	}
 	return found, nil
+}
+
+// quotedProblem is what is wrong with arguments that an earlier reading put into
+// an object (see quoted): an attempt that is said again goes as it went.
+func quotedProblem(value json.RawMessage) error {
+	var arguments string
+	if json.Unmarshal(value, &arguments) == nil {
+		if _, err := onlyArgument(arguments); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the tool has no argument %q; the only one is command", notJSON)
 }
 
 // noObject says why arguments are none, bounded: errors quote the text.

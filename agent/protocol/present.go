@@ -70,12 +70,23 @@ func isObject(arguments string) bool {
 		utf8.ValidString(arguments) && json.Valid([]byte(arguments))
 }
 
+// notJSON is the key of arguments that are no object.
+const notJSON = "not_json"
+
 // quoted is what is no object within one. The model sees what it wrote, and
 // the call's record has it to the byte.
 func quoted(arguments string) string {
-	out, err := json.Marshal(map[string]string{"not_json": strings.ToValidUTF8(arguments, "\uFFFD")})
-	if err != nil { // a string always has a form
+	return object(notJSON, strings.ToValidUTF8(arguments, "\uFFFD"))
+}
+
+// object is JSON with one key, without the escapes for HTML: a command is to be
+// readable where it is recorded.
+func object(key, value string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(map[string]string{key: value}); err != nil { // a string always has a form
 		panic(err)
 	}
-	return string(out)
+	return strings.TrimSuffix(b.String(), "\n")
 }

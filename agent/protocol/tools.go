@@ -89,11 +89,7 @@ func (tools) Write(thought string, commands ...string) model.Message {
 
 // Call is a call of the tool, without an id.
 func Call(command string) model.Call {
-	arguments, err := json.Marshal(map[string]string{"command": command})
-	if err != nil { // a string always has a form
-		panic(err)
-	}
-	return model.Call{Name: ToolName, Arguments: string(arguments)}
+	return model.Call{Name: ToolName, Arguments: object("command", command)}
 }
 
 func count(n int, what string) string { return fmt.Sprintf("%d %ss", n, what) }

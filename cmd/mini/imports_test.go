@@ -40,6 +40,7 @@ var rules = []rule{
 	{pkg: "model/route", may: []string{"model"}, std: true},
 	{pkg: "model/price", may: []string{"model"}},
 	{pkg: "model/openai", may: []string{"model", "model/transport"}, heavy: true},
+	{pkg: "model/governor", may: []string{"model"}, std: true},
 	{pkg: "model/retry", may: []string{"model"}},
 	{pkg: "model/anthropic", may: []string{"model", "model/transport"}, heavy: true},
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
@@ -51,8 +52,10 @@ var rules = []rule{
 	{pkg: "datasets/hub", may: []string{"datasets"}},
 	{pkg: "datasets/hub/hubtest", may: nil, std: true},
 	{pkg: "datasets/hub/hubtest/serve", may: []string{"datasets/hub/hubtest"}, std: true},
-	{pkg: "agent", may: []string{"env", "model", "trajectories", "agent/worktree", "agent/protocol"}},
+	{pkg: "agent", may: []string{"env", "model", "trajectories", "agent/worktree", "agent/protocol", "agent/pictures"}},
 	{pkg: "agent/protocol", may: []string{"env", "model"}, std: true},
+	{pkg: "agent/pictures", may: []string{"env", "model"}, std: true},
+	{pkg: "agent/pictures/web", may: []string{"agent/pictures", "env", "model"}, std: true},
 	{pkg: "agent/worktree", may: []string{"env"}},
 	{pkg: "runner", may: []string{"agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
 	{pkg: "runner/report", may: []string{
@@ -87,7 +90,7 @@ var rules = []rule{
 }
 
 // with says which packages may be where another one may be, being a part of it.
-var with = map[string]string{"agent/protocol": "agent"}
+var with = map[string]string{"agent/protocol": "agent", "agent/pictures": "agent"}
 
 // heavy are clients that only leaf packages, and the command, may link.
 var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/anthropics/anthropic-sdk-go"}

@@ -103,11 +103,11 @@ func TestPlainAndStreamGiveTheSame(t *testing.T) {
 		Finish: model.FinishTools, Model: "claude-2026", Tries: 1,
 		Usage: model.Usage{Prompt: 100, Completion: 25, CacheRead: 60, CacheWrite: 30, CacheWriteHour: 20, Reasoning: 8, Unpriced: 1},
 	}
-	var raw, kept any
+	var raw map[string]any
 	if err := json.Unmarshal([]byte(plain), &raw); err != nil {
 		t.Fatal(err)
 	}
-	kept = map[string]any{"anthropic": raw.(map[string]any)["content"]}
+	kept := map[string]any{"anthropic": raw["content"]}
 	for name, test := range map[string]struct {
 		stream     bool
 		kind, body string
@@ -130,10 +130,10 @@ func TestPlainAndStreamGiveTheSame(t *testing.T) {
 			}
 			for _, part := range []struct {
 				what string
-				want any
+				want map[string]any
 				got  json.RawMessage
 			}{{"raw response", raw, got.Raw}, {"what is kept", kept, got.Message.Kept}} {
-				var is any
+				var is map[string]any
 				if err := json.Unmarshal(part.got, &is); err != nil {
 					t.Fatalf("%s: %v", part.what, err)
 				}
@@ -382,7 +382,7 @@ func TestUnreachable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer m.Close() //nolint:errcheck // never fails
+			defer m.Close()
 			_, err = m.Query(t.Context(), nil)
 			if e, ok := errors.AsType[*model.Error](err); !ok || e.Retryable != test.retryable || !strings.Contains(e.Hint, test.hint) {
 				t.Errorf("error %v: %+v", err, e)

@@ -112,7 +112,7 @@ func TestFailures(t *testing.T) {
 }
 
 // spent is the status of an account without credit.
-const spent = model.RateLimited
+const spent = model.AuthenticationError
 
 func TestRetryAfter(t *testing.T) {
 	soon := time.Now().Add(100 * time.Second).UTC().Format(http.TimeFormat)

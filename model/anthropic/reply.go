@@ -43,7 +43,7 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 		return model.Reply{}, err
 	}
 	reply := model.Reply{
-		Message: message, Finish: finishOf(m.StopReason), Usage: usageOf(m.Usage), Model: string(m.Model), Raw: raw,
+		Message: message, Finish: finishOf(m.StopReason), Usage: usageOf(m.Usage), Model: m.Model, Raw: raw,
 	}
 	if price.Known() {
 		reply.Cost = price.Of(reply.Usage)

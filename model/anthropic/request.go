@@ -31,7 +31,7 @@ func (m *Model) request(messages []model.Message) (sdk.MessageNewParams, error) 
 		return sdk.MessageNewParams{}, err
 	}
 	p := sdk.MessageNewParams{
-		Model: sdk.Model(m.config.Name), MaxTokens: m.config.maxTokens(m.fields), System: system, Tools: toolsOf(m.config.Tools),
+		Model: m.config.Name, MaxTokens: m.config.maxTokens(m.fields), System: system, Tools: toolsOf(m.config.Tools),
 	}
 	for _, t := range turns {
 		p.Messages = append(p.Messages, sdk.MessageParam{Role: t.role, Content: t.blocks()})

@@ -3,6 +3,7 @@ package scripted
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -63,11 +64,13 @@ func parseCall(n *yaml.Node) (model.Call, error) {
 
 // callOf is a call of the tool bash.
 func callOf(command string) model.Call {
-	arguments, err := json.Marshal(map[string]string{"command": command})
-	if err != nil { // a string always has a form
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(map[string]string{"command": command}); err != nil { // a string always has a form
 		panic(err)
 	}
-	return model.Call{Name: "bash", Arguments: string(arguments)}
+	return model.Call{Name: "bash", Arguments: strings.TrimSpace(b.String())}
 }
 
 func parseArguments(n *yaml.Node) (string, error) {

@@ -188,7 +188,7 @@ func writeInfo(run grade.Run, editions []datasets.Edition) error {
 	if _, err := os.Stat(run.Info()); err == nil {
 		return nil
 	}
-	info := grade.RunInfo{CreatedAt: time.Now().UTC().Format("2006-01-02T15:04:05.000000+00:00")}
+	info := grade.RunInfo{CreatedAt: time.Now().UTC().Format("2006-01-02T15:04:05+00:00")}
 	for _, edition := range editions {
 		if info.Dataset != "" {
 			info.Dataset += ", "

@@ -305,6 +305,12 @@ func TestUnstable(t *testing.T) {
 							t.Error(err)
 						}
 					}
+					// The same again asks for no more.
+					if starts := boxes.starts; !strings.Contains(c.ends, "I") {
+						if b.run(t.Context(), predict(t, fix)); boxes.starts != starts {
+							t.Errorf("%d more starts", boxes.starts-starts)
+						}
+					}
 					// The official verdict stays the first one.
 					if r.Runs[0].Dir != strings.TrimSuffix(tree, "/") {
 						t.Errorf("the first run's files are in %s", r.Runs[0].Dir)

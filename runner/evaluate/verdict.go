@@ -163,7 +163,7 @@ func (e *Evaluator) again(ctx context.Context, j *job, r *Record) error {
 	if j.baseline == noop { // which is to fail
 		return nil
 	}
-	for n := 0; n < e.config.RerunFailed && r.Class.Failed(); n++ {
+	for n := r.reruns(); n < e.config.RerunFailed && r.Class.Failed(); n++ {
 		if err := e.tries(ctx, j, r, ForStability, j.Patch, j.paths.run(len(r.Runs)+1), ignore); err != nil {
 			return err
 		}
@@ -173,6 +173,18 @@ func (e *Evaluator) again(ctx context.Context, j *job, r *Record) error {
 		}
 	}
 	return nil
+}
+
+// reruns counts those that proved something, of earlier sessions too: the same
+// command again asks for no more of them.
+func (r *Record) reruns() int {
+	n := 0
+	for _, a := range r.Runs {
+		if a.Purpose == ForStability && a.Class.Final() {
+			n++
+		}
+	}
+	return n
 }
 
 func ignore(env.Info) error { return nil }

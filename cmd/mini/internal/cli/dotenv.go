@@ -72,7 +72,7 @@ func setMissing(values map[string]string) error {
 func readDotenv(path string) (map[string]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, nil //nolint:nilerr,nilnil // there is no such file
+		return nil, nil //nolint:nilnil // there is no such file
 	}
 	f, err := os.Open(path) //nolint:gosec // G304: its name is fixed
 	if errors.Is(err, os.ErrPermission) {

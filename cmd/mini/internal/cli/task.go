@@ -77,6 +77,7 @@ func runTask(ctx, kill context.Context, s Streams, o *taskOptions) error {
 	if err != nil {
 		return err
 	}
+	listen(models, report.NewPlain(s.Err, nil).Event)
 	files, err := newTaskFiles(o.output, time.Now())
 	if err != nil {
 		return before(err)
@@ -244,7 +245,7 @@ func (w *watcher) Append(t trajectories.Type, data any) (trajectories.Record, er
 	case trajectories.Message:
 		if d.Cause == trajectories.CauseReply || d.Cause == trajectories.CauseFormatError {
 			text := "\n" + d.Content
-			if len(d.Calls) > 0 { // else the commands stand in the text
+			if len(d.Calls) > 0 && len(d.Actions) > 0 { // else the commands stand in the text
 				text += "\n$ " + strings.Join(d.Actions, "\n$ ")
 			}
 			w.print(text)

@@ -159,6 +159,12 @@ func (b *board) outcomes(f frame) string {
 	if line.used == 0 {
 		line.add("no instance has ended yet", faint)
 	}
+	switch wait := b.paused.Sub(f.now); {
+	case wait > 0:
+		line.add("provider: wait "+clock(wait), func(s string) string { return coloured(yellow, s) })
+	case b.provider.Limit > 0:
+		line.add(fmt.Sprintf("provider: %d at once", b.provider.Limit), faint)
+	}
 	return line.String()
 }
 
