@@ -65,7 +65,7 @@ func (a anthropic) plain(m *message) any {
 		if !json.Valid(input) {
 			input = jsonOf(c.arguments, "") // a string where an object belongs: there is no other way to be wrong here
 		}
-		r.Content = append(r.Content, toolBlock{"tool_use", "toolu_" + c.id, c.name, input})
+		r.Content = append(r.Content, toolBlock{"tool_use", c.as("toolu_"), c.name, input})
 	}
 	return r
 }
@@ -106,7 +106,7 @@ func (a anthropic) events(m *message) []part {
 			block(textBlock{Type: "text"}, deltas("text_delta", "text", text)...)
 		}
 		for _, c := range m.calls {
-			block(toolBlock{"tool_use", "toolu_" + c.id, c.name, json.RawMessage("{}")}, append(
+			block(toolBlock{"tool_use", c.as("toolu_"), c.name, json.RawMessage("{}")}, append(
 				[]object{{"type", "input_json_delta", "partial_json", ""}},
 				deltas("input_json_delta", "partial_json", c.arguments)...)...)
 		}

@@ -25,7 +25,8 @@
 //
 // Where a request offers a tool named bash, or one with a parameter "command",
 // the ```bash blocks of a reply travel as calls of it, and the text before the
-// first block as text. Reasoning goes out as reasoning_content, and as a
+// first block as text; calls that the script spells out travel as they are, and
+// as one block to who offers no tools. Reasoning goes out as reasoning_content, and as a
 // thinking block where thinking was asked for.
 //
 // # Usage and bills

@@ -3,6 +3,7 @@ package fake
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -162,7 +163,7 @@ var faults = []Fault{
 	{Name: "refused", About: "finish_reason content_filter, stop_reason refusal", Charged: true, alter: refuse},
 	{Name: "refused-text", About: "OpenAI's refusal in place of content", Charged: true, alter: refuseInWords},
 	{Name: "tool-unknown", About: "a call of a tool that there is not", Charged: true, alter: eachCall(func(c *toolCall) { c.name = "browser" })},
-	{Name: "tool-bad-json", About: "a call whose arguments are no JSON", Charged: true, alter: eachCall(func(c *toolCall) { c.arguments = c.arguments[:len(c.arguments)-1] })},
+	{Name: "tool-bad-json", About: "a call whose arguments are no JSON", Charged: true, alter: eachCall(func(c *toolCall) { c.arguments = strings.TrimSuffix(c.arguments, "}") })},
 	{Name: "tool-no-command", About: "a call without a command", Charged: true, alter: eachCall(func(c *toolCall) { c.arguments = "{}" })},
 	// Usage that is wrong: the books have the right one.
 	{Name: "usage-absent", About: "a reply without usage", Charged: true, alter: func(m *message) { m.usage = nil }},

@@ -31,7 +31,18 @@ type message struct {
 }
 
 // toolCall is the call of a tool; arguments are JSON, or should be.
-type toolCall struct{ id, name, arguments string }
+type toolCall struct {
+	id, name, arguments string
+	given               bool // the id is the script's, and goes out as it is
+}
+
+// as is the id of a call in the form of an API.
+func (c toolCall) as(prefix string) string {
+	if c.given {
+		return c.id
+	}
+	return prefix + c.id
+}
 
 // block finds the commands in a reply.
 var block = regexp.MustCompile("(?s)```(?:bash|sh|shell)\\s*\\n(.*?)\\n?```")
@@ -46,8 +57,13 @@ func newMessage(reply model.Reply, r *request, number int) *message {
 	if !r.needsMark || r.thinking {
 		m.thinking = reply.Message.Reasoning
 	}
-	if r.tool != "" {
+	switch {
+	case r.tool != "" && len(reply.Message.Calls) > 0:
+		m.callAs(reply.Message.Calls)
+	case r.tool != "":
 		m.call(r.tool)
+	default:
+		m.spell(reply.Message.Calls)
 	}
 	usage := reply.Usage
 	if usage == (model.Usage{}) {
@@ -67,9 +83,37 @@ func (m *message) call(name string) {
 	}
 	for i, at := range found {
 		arguments := jsonOf(map[string]string{"command": m.text[at[2]:at[3]]}, "")
-		m.calls = append(m.calls, toolCall{fmt.Sprintf("%s_%d", m.id, i), name, string(arguments)})
+		m.calls = append(m.calls, toolCall{id: fmt.Sprintf("%s_%d", m.id, i), name: name, arguments: string(arguments)})
 	}
 	m.text = strings.TrimSpace(m.text[:found[0][0]])
+}
+
+// callAs makes the calls that the script spells out, right or wrong.
+func (m *message) callAs(calls []model.Call) {
+	for i, c := range calls {
+		call := toolCall{c.ID, c.Name, c.Arguments, c.ID != ""}
+		if !call.given {
+			call.id = fmt.Sprintf("%s_%d", m.id, i)
+		}
+		m.calls = append(m.calls, call)
+	}
+}
+
+// spell says the script's calls as one block of commands, for who offers no
+// tools. One without a command is left out.
+func (m *message) spell(calls []model.Call) {
+	var commands []string
+	for _, c := range calls {
+		var arguments struct {
+			Command string `json:"command"`
+		}
+		if json.Unmarshal([]byte(c.Arguments), &arguments) == nil && arguments.Command != "" {
+			commands = append(commands, arguments.Command)
+		}
+	}
+	if len(commands) > 0 {
+		m.text = strings.TrimSpace(m.text + "\n\n```bash\n" + strings.Join(commands, "\n") + "\n```")
+	}
 }
 
 func (m *message) bytes() int {

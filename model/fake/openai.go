@@ -188,7 +188,7 @@ func (o openAI) plain(m *message) any {
 		said.Refusal = &m.refusal
 	}
 	for _, c := range m.calls {
-		call := openAICall{ID: "call_" + c.id, Type: "function"}
+		call := openAICall{ID: c.as("call_"), Type: "function"}
 		call.Function.Name, call.Function.Arguments = c.name, c.arguments
 		said.ToolCalls = append(said.ToolCalls, call)
 	}
@@ -221,7 +221,7 @@ func (o openAI) events(m *message) []part {
 			add(&openAIDelta{Refusal: &s}, nil)
 		}
 		for i, c := range m.calls {
-			call := openAICall{Index: &i, ID: "call_" + c.id, Type: "function"}
+			call := openAICall{Index: &i, ID: c.as("call_"), Type: "function"}
 			call.Function.Name = c.name
 			add(&openAIDelta{ToolCalls: []openAICall{call}}, nil)
 			for _, s := range pieces(c.arguments) {

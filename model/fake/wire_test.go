@@ -152,6 +152,28 @@ func TestUsageOfPrompts(t *testing.T) {
 	}
 }
 
+// Calls that a script spells out go out as they are, with the id they have; to
+// a request without tools they are said.
+func TestCallsOfTheScript(t *testing.T) {
+	const yaml = `
+- content: Now.
+  tool_calls: [{command: ls}, {id: mine, name: browser, arguments: "{no JSON"}, {command: pwd}]
+`
+	for _, test := range []struct{ api, body, want string }{
+		{"openai", body("openai", false), `"content":"Now.","tool_calls":[{"id":"call_fake00000001_0","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},` +
+			`{"id":"mine","type":"function","function":{"name":"browser","arguments":"{no JSON"}},{"id":"call_fake00000001_2",`},
+		{"openai", simple("openai", "hello", 0), `"content":"Now.\n\n` + "```bash\\nls\\npwd\\n```" + `"`},
+		{"anthropic", body("anthropic", false), `{"type":"text","text":"Now."},{"type":"tool_use","id":"toolu_fake00000001_0","name":"bash","input":{"command":"ls"}},` +
+			`{"type":"tool_use","id":"mine","name":"browser","input":"{no JSON"},`},
+		{"anthropic", simple("anthropic", "hello", 0), `"text":"Now.\n\n` + "```bash\\nls\\npwd\\n```" + `"`},
+	} {
+		s := server(t, fake.Config{Script: script(t, yaml)})
+		if status, answer := ask(t, s, test.api, test.body); status != 200 || !strings.Contains(answer, test.want) {
+			t.Errorf("%s: %d %s\nwant %s", test.api, status, answer, test.want)
+		}
+	}
+}
+
 // OpenRouter's own cost is told to who asks for it.
 func TestCostTold(t *testing.T) {
 	s := server(t, fake.Config{Price: model.Price{Input: 1e6}, Script: script(t, "[{content: x, usage: {prompt_tokens: 3}}, {content: y, cost: 0.5}]")})
