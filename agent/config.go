@@ -24,7 +24,8 @@ type Config struct {
 	ActionRegex string `yaml:"action_regex" json:"action_regex"`
 
 	// StepLimit bounds model calls, CostLimit US dollars, WallTimeLimit
-	// seconds of an attempt. Zero means no limit.
+	// seconds of an attempt, those not counted that it waits for the provider
+	// of its model. Zero means no limit.
 	StepLimit     int     `yaml:"step_limit" json:"step_limit"`
 	CostLimit     float64 `yaml:"cost_limit" json:"cost_limit"`
 	WallTimeLimit float64 `yaml:"wall_time_limit_seconds" json:"wall_time_limit_seconds"`

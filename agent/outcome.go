@@ -20,7 +20,7 @@ import (
 // record. Cancel ctx with cause ErrInterrupted to stop an attempt in good
 // order.
 func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
-	r := &run{Agent: a, Session: s, info: s.Environment.Info(), started: time.Now()}
+	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
 	err := r.attempt(ctx)
 
 	out := r.outcome(err)
@@ -44,11 +44,8 @@ func (r *run) attempt(ctx context.Context) (err error) {
 			err = &Defect{Text: fmt.Sprint(p), Stack: string(debug.Stack())}
 		}
 	}()
-	if limit := r.cfg.wallTime(); limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrTimeExceeded)
-		defer cancel()
-	}
+	ctx, stop := r.clock.bound(ctx, r.cfg.wallTime(), ErrTimeExceeded)
+	defer stop()
 	for _, prepare := range []func(context.Context) error{r.startup, r.scrub, r.open} {
 		if err := prepare(ctx); err != nil {
 			return err
@@ -84,7 +81,7 @@ func (d *Defect) Error() string { return d.Text }
 
 // outcome is how the attempt ended, with its totals.
 func (r *run) outcome(err error) trajectories.Outcome {
-	out := Failed(r.started, err)
+	out := Failed(r.clock.started, err)
 	out.Steps, out.Usage, out.Cost = r.steps, r.usage, r.cost
 	out.Warnings = slices.Concat(r.info.Warnings, r.warnings)
 	return out

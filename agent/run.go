@@ -19,7 +19,7 @@ type run struct {
 	Session
 	info     env.Info
 	messages []model.Message
-	started  time.Time
+	clock    *clock
 	steps    int
 	usage    model.Usage
 	cost     model.Cost
@@ -61,14 +61,14 @@ func (r *run) say(messages ...trajectories.Message) error {
 }
 
 func (r *run) variables() map[string]any {
-	return r.cfg.variables(r.Task, r.info, r.steps, float64(r.cost), time.Since(r.started).Seconds())
+	return r.cfg.variables(r.Task, r.info, r.steps, float64(r.cost), r.clock.worked().Seconds())
 }
 
 func (r *run) checkLimits() error {
 	if r.cfg.limitReached(r.steps, r.cost) {
 		return ErrLimitsExceeded
 	}
-	if limit := r.cfg.wallTime(); limit > 0 && time.Since(r.started) >= limit {
+	if limit := r.cfg.wallTime(); limit > 0 && r.clock.worked() >= limit {
 		return ErrTimeExceeded
 	}
 	return nil
@@ -86,6 +86,7 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 		Usage: reply.Usage, Cost: reply.Cost, Finish: reply.Finish, Model: reply.Model,
 		Start: start, Duration: trajectories.Seconds(time.Since(start)),
 		Waited: trajectories.Seconds(reply.Waited), Tries: reply.Tries, Raw: reply.Raw,
+		Attempts: trajectories.Attempts(reply.Attempts),
 	}
 	if err != nil {
 		call.Error = err.Error()

@@ -46,10 +46,16 @@ type Model struct {
 	Headers map[string]string `yaml:"headers" json:"headers,omitempty"`
 	Cache   string            `yaml:"cache" json:"cache,omitempty"`
 	// Timeout bounds one request, in seconds. MaxTries bounds requests per
-	// call, the first included.
-	Timeout  float64     `yaml:"timeout" json:"timeout"`
-	MaxTries int         `yaml:"max_tries" json:"max_tries"`
-	Price    model.Price `yaml:"price" json:"price"`
+	// call, the first included, and MaxWait the seconds between them.
+	Timeout  float64 `yaml:"timeout" json:"timeout"`
+	MaxTries int     `yaml:"max_tries" json:"max_tries"`
+	MaxWait  float64 `yaml:"max_wait" json:"max_wait"`
+	// RequestsPerMinute, TokensPerMinute and MaxConcurrent bound the requests of
+	// all workers together; 0 means what the provider says, or lets through.
+	RequestsPerMinute int64       `yaml:"requests_per_minute" json:"requests_per_minute,omitempty"`
+	TokensPerMinute   int64       `yaml:"tokens_per_minute" json:"tokens_per_minute,omitempty"`
+	MaxConcurrent     int         `yaml:"max_concurrent" json:"max_concurrent,omitempty"`
+	Price             model.Price `yaml:"price" json:"price"`
 	// Replies is the file of the scripted model.
 	Replies string `yaml:"replies" json:"replies,omitempty"`
 	// Delay is how long the scripted model takes for a reply, in seconds.
@@ -130,6 +136,9 @@ type Run struct {
 	// MaxTries bounds how often one run tries an instance whose sandbox or
 	// provider fails.
 	MaxTries int `yaml:"max_tries" json:"max_tries"`
+	// MaxProviderFailures stops a batch when so many instances in a row fail at
+	// the model's provider; 0 never does.
+	MaxProviderFailures int `yaml:"max_consecutive_provider_failures" json:"max_consecutive_provider_failures"`
 	// Keep says whose sandboxes stay when they are done: "none", "failed" (what
 	// did not end with a submission of the agent's own) or "all".
 	Keep string `yaml:"keep" json:"keep,omitempty"`

@@ -42,6 +42,9 @@ func (r *Resolved) validate() error {
 	if r.Run.MaxStarts < 0 {
 		errs = append(errs, r.errorf("run.max_starts", "%d is negative; 0 means twice the cores", r.Run.MaxStarts))
 	}
+	if r.Run.MaxProviderFailures < 0 {
+		errs = append(errs, r.errorf("run.max_consecutive_provider_failures", "%d is negative; 0 means that they never stop a batch", r.Run.MaxProviderFailures))
+	}
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}
@@ -84,7 +87,15 @@ func (r *Resolved) validateModel() []error {
 	if m.Delay < 0 || m.Delay > maxSeconds {
 		errs = append(errs, r.errorf("model.delay", "%v is not a number of seconds from 0 on", m.Delay))
 	}
-	return append(errs, r.positive("model.timeout", m.Timeout)...)
+	for _, f := range []struct {
+		key   string
+		value int64
+	}{{"requests_per_minute", m.RequestsPerMinute}, {"tokens_per_minute", m.TokensPerMinute}, {"max_concurrent", int64(m.MaxConcurrent)}} {
+		if f.value < 0 {
+			errs = append(errs, r.errorf("model."+f.key, "%d is negative; 0 means no bound but the provider's own", f.value))
+		}
+	}
+	return slices.Concat(errs, r.positive("model.timeout", m.Timeout), r.positive("model.max_wait", m.MaxWait))
 }
 
 // validateAnthropic is about the settings that only that class heeds: nobody is

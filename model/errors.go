@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Status names how a provider failed; it becomes the exit status of the
 // attempt, so the names are part of the file format.
@@ -21,8 +24,8 @@ const (
 	ScriptExhausted Status = "ScriptExhausted"
 )
 
-// Error is a failed call, after the provider's own retries. Callers find it
-// with errors.AsType. Its text never holds a key.
+// Error is a failed request, or what is left of a call when all its tries
+// failed. Callers find it with errors.AsType. Its text never holds a key.
 type Error struct {
 	Status Status
 	// Code is the HTTP status; 0 when no answer came.
@@ -31,8 +34,15 @@ type Error struct {
 	// how long the provider asked to wait, 0 if it did not say.
 	Retryable  bool
 	RetryAfter time.Duration
-	Hint       string // what the user can do about it; may be empty
-	Err        error
+	// AtOnce says that the next request will be another one, which has nothing
+	// to wait for.
+	AtOnce bool
+	// Suspect says that a wrong setting looks the same: no server at the
+	// address, or one that answers with a web page. Until there was a good
+	// answer, that is not tried for long.
+	Suspect bool
+	Hint    string // what the user can do about it; may be empty
+	Err     error
 }
 
 func (e *Error) Error() string {
@@ -43,3 +53,11 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Overloaded says that the provider wants fewer requests, rather than this one
+// another time.
+func (e *Error) Overloaded() bool {
+	const siteOverloaded = 529 // Anthropic's, and of some proxies
+	return e.Retryable && (e.Status == RateLimited || e.Code == siteOverloaded ||
+		e.Code == http.StatusServiceUnavailable && e.RetryAfter > 0)
+}

@@ -3,6 +3,8 @@
 //
 // Types and one interface, standard library only. Providers live beside it
 // (openai, scripted), one folder each, and know nothing of agents or sandboxes.
+// A provider makes one request a Query; what is done about its failures, and
+// how many requests go out at once, is put around it (retry, governor).
 //
 //	m, err := openai.New(openai.Config{Name: "gpt-5-mini", APIKey: key})
 //	reply, err := m.Query(ctx, []model.Message{{Role: model.User, Content: "hello"}})
@@ -19,7 +21,8 @@ import (
 //
 // Query returns when the reply is complete, or with an error that wraps
 // *Error, or with ctx's cause. A reply cut short by the token limit is a
-// reply (Finish is FinishLength), not an error.
+// reply (Finish is FinishLength), not an error. Beside an error the Reply says
+// what the call took all the same: usage, cost, attempts.
 type Model interface {
 	Query(ctx context.Context, messages []Message) (Reply, error)
 }
@@ -45,11 +48,40 @@ type Reply struct {
 	Model string
 	// Raw is the provider's own response where it is at hand.
 	Raw json.RawMessage
-	// Tries counts the requests made, failed ones included: at least 1.
-	// Waited is the time spent between them.
+	// Tries counts the requests made, failed ones included: at least 1, but for
+	// a call that was given up before its first. Waited is the time spent
+	// before and between them.
 	Tries  int
 	Waited time.Duration
+	// Attempts are the requests, one by one, where a policy was at work. Usage
+	// and Cost are those of all.
+	Attempts []Attempt
+	// Limits are what the provider says it allows.
+	Limits Limits
 }
+
+// Attempt is one request of a call.
+type Attempt struct {
+	// Queued was waited before the request, for its turn; Waited after it,
+	// before the next one.
+	Queued  time.Duration
+	Start   time.Time
+	Elapsed time.Duration
+	Waited  time.Duration
+	// Status, Code, RetryAfter and Error are those of the failure; empty where
+	// the request was answered. The text is bounded.
+	Status     Status
+	Code       int
+	RetryAfter time.Duration
+	Error      string
+	// Usage and Cost are there also for an answer that was of no use, where
+	// the provider says what it took.
+	Usage Usage
+	Cost  Cost
+}
+
+// Limits bound the requests and tokens of a minute; 0 is not known.
+type Limits struct{ Requests, Tokens int64 }
 
 // Usage counts the tokens of one call, or of many added up. Prompt includes
 // CacheRead and CacheWrite, CacheWrite includes CacheWriteHour, and Completion

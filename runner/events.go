@@ -23,9 +23,10 @@ const (
 	Step            EventType = "step"         // a command ended
 	FormatError     EventType = "format_error" // a reply had no, or several, commands
 	AttemptFinished EventType = "attempt_finished"
-	Pull            EventType = "pull"    // an image is being pulled
-	Warning         EventType = "warning" // something the user should know
-	Kept            EventType = "kept"    // a sandbox stays; Text says how to get at it
+	Pull            EventType = "pull"     // an image is being pulled
+	Warning         EventType = "warning"  // something the user should know
+	Provider        EventType = "provider" // what the model's provider lets through is another
+	Kept            EventType = "kept"     // a sandbox stays; Text says how to get at it
 	RunFinished     EventType = "run_finished"
 	// Of evaluations (see runner/evaluate). Their instances may be those of a
 	// run that goes on beside them.
@@ -48,7 +49,7 @@ const (
 	Thinking Phase = "thinking" // the model was asked for Step
 	Running  Phase = "running"  // Command runs
 	Closing  Phase = "closing"  // the diff is taken and the sandbox closed
-	Waiting  Phase = "waiting"  // for Elapsed seconds, before the next attempt or for its image
+	Waiting  Phase = "waiting"  // for Elapsed seconds, before the next attempt or for its image; or for the model's provider
 	Left     Phase = "left"     // no worker has it any more
 )
 
@@ -66,6 +67,14 @@ type PullState struct {
 	Done    bool `json:"done,omitempty"`
 	Failed  bool `json:"failed,omitempty"`
 	Stopped bool `json:"stopped,omitempty"`
+}
+
+// ProviderState is what the provider of a model lets through.
+type ProviderState struct {
+	Limit    int     `json:"limit"` // requests at once; 0: no bound is known
+	InFlight int     `json:"in_flight"`
+	Waiting  int     `json:"waiting"`
+	Pause    float64 `json:"pause,omitempty"` // seconds for which it asked all to wait
 }
 
 // Event is one thing that happened; it is a line of events.jsonl. Fields that
@@ -98,8 +107,10 @@ type Event struct {
 	Verdict     string `json:"verdict,omitempty"`
 	ResultModel string `json:"model,omitempty"`
 	// Pull is what a pull event is about.
-	Pull  *PullState `json:"pull,omitempty"`
-	Phase Phase      `json:"-"`
+	Pull *PullState `json:"pull,omitempty"`
+	// Provider is what a provider event is about.
+	Provider *ProviderState `json:"provider,omitempty"`
+	Phase    Phase          `json:"-"`
 	// Took is what an attempt took that finished, beside its cost and time; its
 	// fields stand among the event's own. It is nil for other events.
 	*Took

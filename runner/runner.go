@@ -45,8 +45,8 @@ type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
-// Batch is what a run needs. All fields are required but Redo, Keep
-// and Submitted.
+// Batch is what a run needs. All fields are required but Redo, Keep, Submitted
+// and MaxProviderFailures.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -61,6 +61,10 @@ type Batch struct {
 	// MaxTries bounds how often this run tries an instance whose sandbox or
 	// provider fails; at least 1.
 	MaxTries int
+	// MaxProviderFailures stops the run when so many instances in a row fail at
+	// the model's provider, without an answer to anybody in between. What is
+	// left stays pending. 0 never stops it.
+	MaxProviderFailures int
 	// Redo runs instances again that have a result. What they had is kept.
 	Redo bool
 	// Keep picks the attempts whose sandboxes stay when they are done (see
@@ -73,7 +77,8 @@ type Batch struct {
 	// Log is told what happens.
 	Log *Log
 
-	kept atomic.Int32
+	kept    atomic.Int32
+	strikes strikes
 }
 
 // Summary is how a run ended.
@@ -84,6 +89,7 @@ type Summary struct {
 	Unstarted int                        `json:"unstarted"`      // never came to an attempt
 	Kept      int                        `json:"kept,omitempty"` // sandboxes that stay
 	Cost      model.Cost                 `json:"cost"`           // of this run's attempts
+	Halt      *Halt                      `json:"halt,omitempty"` // why it was stopped before its end
 	Elapsed   time.Duration              `json:"-"`
 }
 
@@ -116,6 +122,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	// What cannot be written stops the run: working on would lose results.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	b.strikes.begin(b.MaxProviderFailures, stop)
 	if s, ok := b.Sandboxes.(Expecting); ok {
 		defer s.Expect(ctx, todo)()
 	}
@@ -142,6 +149,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	s := book.summary(instances)
 	s.Skipped = len(instances) - len(todo)
 	s.Kept = int(b.kept.Load())
+	s.Halt = b.strikes.halted()
 	s.Elapsed = time.Since(start)
 	b.Log.Emit(Event{Type: RunFinished, Summary: &s})
 	return s, errors.Join(err, b.Folder.eventsErr())
@@ -173,6 +181,7 @@ func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book) 
 			return fmt.Errorf("instance %s: %w", in.ID, err)
 		}
 		if !again {
+			b.strikes.ended(out)
 			b.tell(book, in)
 			return nil
 		}

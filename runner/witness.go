@@ -13,6 +13,7 @@ import (
 type witness struct {
 	journal  *trajectories.Journal
 	log      *Log
+	strikes  *strikes
 	instance string
 	attempt  int
 	step     int
@@ -27,6 +28,9 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 	switch d := data.(type) {
 	case trajectories.Call:
 		w.step++
+		if d.Error == "" {
+			w.strikes.answered()
+		}
 		w.cost += float64(d.Cost)
 	case trajectories.Execution:
 		e := w.event(Step)
@@ -56,13 +60,14 @@ func (w *witness) doing(p Phase, command string) {
 	w.phase = p
 	e := w.event(Doing)
 	e.Phase, e.Command = p, shorten(command)
-	if p == Thinking {
+	if p == Thinking || p == Waiting {
 		e.Step++ // the one that this call begins
 	}
 	w.log.Emit(e)
 }
 
-// watchedModel tells of each call as it begins.
+// watchedModel tells of each call as it begins, and of its waits for the
+// provider.
 type watchedModel struct {
 	model.Model
 	w *witness
@@ -71,7 +76,14 @@ type watchedModel struct {
 // Query implements model.Model.
 func (m watchedModel) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	m.w.doing(Thinking, "")
-	return m.Model.Query(ctx, messages)
+	return m.Model.Query(model.WithPause(ctx, func() func() {
+		end := model.Pause(ctx) // of whoever asked before
+		m.w.doing(Waiting, "")
+		return func() {
+			m.w.doing(Thinking, "")
+			end()
+		}
+	}), messages)
 }
 
 // watchedBox tells of each command as it begins.

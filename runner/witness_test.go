@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 )
 
@@ -109,4 +111,31 @@ func eventsOf(t *testing.T, dir string) []runner.Event {
 		events = append(events, e)
 	}
 	return events
+}
+
+// patient waits for its provider before it answers.
+type patient struct{ talker }
+
+func (p patient) For(datasets.Instance) (model.Model, error) { return p, nil }
+
+func (p patient) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+	model.Pause(ctx)()
+	return p.talker.Query(ctx, messages)
+}
+
+func TestWaitsForTheProviderAreTold(t *testing.T) {
+	var got []string
+	b := batch(t, filepath.Join(t.TempDir(), "run"), submits)
+	b.Models = patient{}
+	b.Log = runner.NewLog(b.Folder, func(e runner.Event) {
+		if e.Phase == runner.Thinking || e.Phase == runner.Waiting {
+			got = append(got, fmt.Sprintf("%s %d", e.Phase, e.Step))
+		}
+	})
+	if _, err := b.Run(t.Context(), rows("a")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"thinking 1", "waiting 1", "thinking 1"}, got); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
 }

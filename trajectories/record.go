@@ -83,18 +83,59 @@ type Message struct {
 }
 
 // Call is what one query of the model took. It precedes the reply's message;
-// a call that failed has an Error and no message.
+// a call that failed has an Error and no message. Waited is the part of the
+// duration that was spent waiting for the provider, which does not count
+// against the attempt's time.
 type Call struct {
-	Usage    model.Usage     `json:"usage"`
-	Cost     model.Cost      `json:"cost"`
-	Finish   model.Finish    `json:"finish_reason,omitempty"`
-	Model    string          `json:"model,omitempty"`
-	Start    time.Time       `json:"start"`
-	Duration Seconds         `json:"duration"`
-	Waited   Seconds         `json:"waited,omitempty"`
-	Tries    int             `json:"tries"`
+	Usage    model.Usage  `json:"usage"`
+	Cost     model.Cost   `json:"cost"`
+	Finish   model.Finish `json:"finish_reason,omitempty"`
+	Model    string       `json:"model,omitempty"`
+	Start    time.Time    `json:"start"`
+	Duration Seconds      `json:"duration"`
+	Waited   Seconds      `json:"waited,omitempty"`
+	Tries    int          `json:"tries"`
+	// Attempts are the requests, where there was more than one, or a wait.
+	Attempts []Attempt       `json:"attempts,omitempty"`
 	Raw      json.RawMessage `json:"raw,omitempty"`
 	Error    string          `json:"error,omitempty"`
+}
+
+// Attempt is one request of a call. The fields are those of model.Attempt.
+type Attempt struct {
+	Queued     Seconds      `json:"queued,omitempty"` // before it
+	Start      *time.Time   `json:"start,omitempty"`  // nil where it was never sent
+	Duration   Seconds      `json:"duration"`
+	Waited     Seconds      `json:"waited,omitempty"` // after it
+	Status     model.Status `json:"status,omitempty"`
+	Code       int          `json:"code,omitempty"`
+	RetryAfter Seconds      `json:"retry_after,omitempty"`
+	Error      string       `json:"error,omitempty"`
+	Usage      *model.Usage `json:"usage,omitempty"`
+	Cost       model.Cost   `json:"cost,omitempty"`
+}
+
+// Attempts is what a journal keeps of the requests of a call: nothing of one
+// that was answered without a wait, for the call says all of it.
+func Attempts(all []model.Attempt) []Attempt {
+	if len(all) == 1 && all[0].Error == "" && all[0].Queued < time.Millisecond {
+		return nil
+	}
+	var kept []Attempt
+	for _, a := range all {
+		k := Attempt{
+			Queued: Seconds(a.Queued), Duration: Seconds(a.Elapsed), Waited: Seconds(a.Waited),
+			Status: a.Status, Code: a.Code, RetryAfter: Seconds(a.RetryAfter), Error: a.Error, Cost: a.Cost,
+		}
+		if !a.Start.IsZero() {
+			k.Start = &a.Start
+		}
+		if a.Usage != (model.Usage{}) {
+			k.Usage = &a.Usage
+		}
+		kept = append(kept, k)
+	}
+	return kept
 }
 
 // Execution is what one command did; it precedes the observation made of it.

@@ -39,6 +39,8 @@ var rules = []rule{
 	{pkg: "model/price", may: []string{"model"}},
 	{pkg: "model/openai", may: []string{"model", "model/transport"}, heavy: true},
 	{pkg: "model/anthropic", may: []string{"model", "model/transport"}, heavy: true},
+	{pkg: "model/governor", may: []string{"model"}, std: true},
+	{pkg: "model/retry", may: []string{"model"}},
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
 	{pkg: "trajectories", may: []string{"model"}},
 	{pkg: "datasets", may: nil},

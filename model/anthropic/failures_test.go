@@ -31,8 +31,8 @@ func TestFailures(t *testing.T) {
 	}{
 		"wrong key":           {false, 401, js, failure("authentication_error", "invalid x-api-key"), model.AuthenticationError, false, "401 Unauthorized: invalid x-api-key"},
 		"forbidden":           {true, 403, js, failure("permission_error", "no access"), model.AuthenticationError, false, "no access"},
-		"no credit":           {false, 400, js, failure("invalid_request_error", "Your credit balance is too low to access the Anthropic API"), spent, false, "credit balance"},
-		"spending limit":      {false, 400, js, failure("invalid_request_error", "You have reached your specified API usage limits."), spent, false, "usage limits"},
+		"no credit":           {false, 400, js, failure("invalid_request_error", "Your credit balance is too low to access the Anthropic API"), model.AuthenticationError, false, "credit balance"},
+		"spending limit":      {false, 400, js, failure("invalid_request_error", "You have reached your specified API usage limits."), model.AuthenticationError, false, "usage limits"},
 		"no such model":       {false, 404, js, failure("not_found_error", "model: claude-x"), model.BadRequest, false, "model: claude-x"},
 		"bad request":         {true, 400, js, failure("invalid_request_error", "messages: roles must alternate"), model.BadRequest, false, "alternate"},
 		"too long":            {false, 400, js, failure("invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum"), model.ContextWindowExceeded, false, "208310"},
@@ -110,9 +110,6 @@ func TestFailures(t *testing.T) {
 		})
 	}
 }
-
-// spent is the status of an account without credit.
-const spent = model.RateLimited
 
 func TestRetryAfter(t *testing.T) {
 	soon := time.Now().Add(100 * time.Second).UTC().Format(http.TimeFormat)

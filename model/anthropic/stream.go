@@ -65,7 +65,7 @@ func (f *fold) add(data []byte) (done bool, err error) {
 	case kind.Type == "message_start":
 		*f = fold{started: true}
 	case !f.started:
-		return false, broken("the stream begins with %.40q", kind.Type)
+		return false, foreign("the stream begins with %.40q", kind.Type)
 	}
 	var event sdk.MessageStreamEventUnion
 	if err := json.Unmarshal(data, &event); err != nil {

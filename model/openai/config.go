@@ -22,9 +22,8 @@ import (
 
 // What the zero values of Config mean.
 const (
-	DefaultBaseURL  = "https://api.openai.com/v1"
-	DefaultTimeout  = 10 * time.Minute
-	DefaultMaxTries = 5
+	DefaultBaseURL = "https://api.openai.com/v1"
+	DefaultTimeout = 10 * time.Minute
 )
 
 // Config says which model is asked, where, and how. Printed in any way, it
@@ -43,7 +42,8 @@ type Config struct {
 	// refused, for they have a place of their own, and so are keys.
 	Kwargs map[string]any
 	// Stream asks for the answer in parts. Connections then do not idle while
-	// a model thinks, which some proxies cut.
+	// a model thinks, which some proxies cut. A server that cannot do that is
+	// asked plainly from then on.
 	Stream bool
 	// SendReasoning returns the model's earlier thinking to it as
 	// reasoning_content. Few servers ask for that; others refuse it.
@@ -51,8 +51,6 @@ type Config struct {
 	// Timeout bounds one request, from its start to the last byte of the
 	// answer; default DefaultTimeout.
 	Timeout time.Duration
-	// MaxTries bounds the requests of one Query; default DefaultMaxTries.
-	MaxTries int
 	// Price of the tokens. Where it is not known, the cost is what the server
 	// says (usage.cost, as OpenRouter does), or 0.
 	Price model.Price
@@ -78,8 +76,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("base URL %s: leave /chat/completions away", u)
 	case strings.ContainsFunc(c.key(), func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return errors.New("the API key has a control character in it")
-	case c.Timeout < 0 || c.MaxTries < 0:
-		return errors.New("timeout and tries cannot be negative")
+	case c.Timeout < 0:
+		return errors.New("the timeout cannot be negative")
 	}
 	_, err = c.fields()
 	return err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
+	"sync/atomic"
 
 	client "github.com/sashabaranov/go-openai"
 
@@ -23,6 +25,8 @@ type Model struct {
 	fields map[string]json.RawMessage
 	http   *http.Client
 	redact transport.Redactor
+	// plain says that the server was found not to stream.
+	plain atomic.Bool
 }
 
 var _ model.Model = (*Model)(nil)
@@ -38,9 +42,6 @@ func New(c Config) (*Model, error) {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
-	}
-	if c.MaxTries == 0 {
-		c.MaxTries = DefaultMaxTries
 	}
 	m := &Model{config: c, fields: fields, http: c.HTTPClient, redact: transport.NewRedactor(c.key())}
 	if m.http == nil {
@@ -69,36 +70,57 @@ func (m *Model) Close() error {
 // Format implements fmt.Formatter; see Config.Format.
 func (m *Model) Format(f fmt.State, verb rune) { m.config.Format(f, verb) }
 
-// try makes one request. A refused answer may come with what it cost.
-func (m *Model) try(ctx context.Context, messages []client.ChatCompletionMessage) (model.Reply, error) {
+// Query implements model.Model with one request; what is done about a failure
+// is the caller's. A refused answer may come with what it cost.
+func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+	reply, err := m.request(ctx, outgoing(messages, m.config.SendReasoning))
+	reply.Tries = 1
+	return reply, err
+}
+
+func (m *Model) request(ctx context.Context, messages []client.ChatCompletionMessage) (model.Reply, error) {
 	within, cancel := context.WithTimeoutCause(ctx, m.config.Timeout,
 		fmt.Errorf("no complete answer within %v", m.config.Timeout))
 	defer cancel()
-	raw, err := m.exchange(within, messages)
+	x := m.newExchange()
+	streams := m.config.Stream && !m.plain.Load()
+	raw, err := m.exchange(within, messages, x, streams)
 	if err == nil {
 		var reply model.Reply
 		reply, err = parseReply(m.redact.Bytes(raw), m.config.Price)
+		reply.Limits = x.Limits()
 		return reply, m.redact.Error(err)
 	}
+	reply := model.Reply{Limits: x.Limits()}
 	if ctx.Err() != nil {
-		return model.Reply{}, context.Cause(ctx)
+		return reply, context.Cause(ctx)
 	}
-	if _, ok := errors.AsType[*model.Error](err); !ok {
-		if within.Err() != nil {
-			err = context.Cause(within)
+	e, ok := errors.AsType[*model.Error](err)
+	switch {
+	case !ok && within.Err() != nil:
+		err = transport.Unreachable(context.Cause(within))
+	case !ok:
+		err = transport.Unreachable(err)
+	case streams && cannotStream(e):
+		m.plain.Store(true)
+		err = &model.Error{
+			Status: e.Status, Code: e.Code, Retryable: true, AtOnce: true, Err: e.Err,
+			Hint: "the server cannot stream; leave out model.stream",
 		}
-		err = unreachable(err)
 	}
-	return model.Reply{}, m.redact.Error(err)
+	return reply, m.redact.Error(err)
 }
 
-// exchange returns the answer as a chat.completion object, streamed or not.
-func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMessage) (json.RawMessage, error) {
+func (m *Model) newExchange() *transport.Exchange {
 	base := m.http.Transport
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	x := &transport.Exchange{Base: base, Fields: m.fields, Limit: maxResponse}
+	return &transport.Exchange{Base: base, Fields: m.fields, Limit: maxResponse}
+}
+
+// exchange returns the answer as a chat.completion object, streamed or not.
+func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMessage, x *transport.Exchange, streams bool) (json.RawMessage, error) {
 	conf := client.DefaultConfig(m.config.key())
 	conf.BaseURL = m.config.baseURL()
 	conf.HTTPClient = &http.Client{Transport: x, CheckRedirect: m.http.CheckRedirect, Jar: m.http.Jar}
@@ -107,7 +129,7 @@ func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMe
 	// The model's name is put in by the Exchange: the client library has rules
 	// of its own for names that begin like OpenAI's, which servers do not share.
 	request := client.ChatCompletionRequest{Messages: messages}
-	if m.config.Stream {
+	if streams {
 		request.StreamOptions = &client.StreamOptions{IncludeUsage: true}
 		return receive(ctx, c, request, x)
 	}
@@ -142,4 +164,13 @@ func receive(ctx context.Context, c *client.Client, request client.ChatCompletio
 			return nil, err
 		}
 	}
+}
+
+// streaming is how refusals of a stream name it, and "upstream" does not.
+var streaming = regexp.MustCompile(`(?i)\bstream(s|ed|ing|_options)?\b`)
+
+// cannotStream says that it is the stream that was refused.
+func cannotStream(e *model.Error) bool {
+	asked := e.Status == model.BadRequest || e.Code == http.StatusNotImplemented
+	return asked && e.Err != nil && streaming.MatchString(e.Err.Error())
 }

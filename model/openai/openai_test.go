@@ -41,9 +41,6 @@ func connect(t *testing.T, c openai.Config, serve http.HandlerFunc) *openai.Mode
 	if c.Name == "" {
 		c.Name = "m"
 	}
-	if c.MaxTries == 0 {
-		c.MaxTries = 1
-	}
 	m, err := openai.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +229,9 @@ func TestFailures(t *testing.T) {
 		"filter":             {false, 400, js, `{"error":{"message":"x","code":"content_filter"}}`, model.ContentRefused, false, "400"},
 		"flagged":            {false, 403, js, `{"error":{"message":"input was flagged"}}`, model.ContentRefused, false, "flagged"},
 		"rate":               {true, 429, js, `{"error":{"message":"slow down"}}`, model.RateLimited, true, "slow down"},
-		"quota":              {false, 429, js, `{"error":{"message":"x","code":"insufficient_quota"}}`, model.RateLimited, false, "429"},
+		"quota":              {false, 429, js, `{"error":{"message":"x","code":"insufficient_quota"}}`, model.AuthenticationError, false, "429"},
+		"more than a minute": {false, 429, js, `{"error":{"message":"Request too large for m on tokens per min (TPM): Limit 30000, Requested 45000","code":"rate_limit_exceeded"}}`, model.ContextWindowExceeded, false, "45000"},
+		"too large":          {true, 413, html, "<html>", model.ContextWindowExceeded, false, "413"},
 		"bad gateway":        {false, 502, html, "<html><body>nginx secret page</body></html>", model.ProviderError, true, "502 Bad Gateway"},
 		"gateway, stream":    {true, 502, html, "<html>", model.ProviderError, true, "502 Bad Gateway"},
 		"overloaded":         {false, 529, "text/plain", "overloaded", model.ProviderError, true, "529: overloaded"},
@@ -241,7 +240,8 @@ func TestFailures(t *testing.T) {
 		"200, error text":    {false, 200, js, `{"error":"boom"}`, model.ProviderError, true, "boom"},
 		"200, in a stream":   {true, 200, js, `{"error":{"message":"maximum context length"}}`, model.ContextWindowExceeded, false, "maximum"},
 		"200, no choices":    {false, 200, js, `{"id":"x","choices":[]}`, model.ProviderError, true, "no choices"},
-		"200, HTML":          {false, 200, html, "<html>", model.ProviderError, true, "invalid character"},
+		"200, HTML":          {false, 200, html, "<html>", model.ProviderError, true, "a web page came instead"},
+		"stream, HTML":       {true, 200, html, "<html>", model.ProviderError, true, "a web page came instead"},
 		"200, nothing":       {true, 200, sse, "", model.ProviderError, true, "read answer: EOF"},
 		"200, half":          {false, 200, js, plain[:200], model.ProviderError, true, "EOF"},
 		"no finish_reason":   {false, 200, js, `{"choices":[{"message":{"content":"x"}}]}`, model.ProviderError, true, "no finish_reason"},
@@ -340,7 +340,7 @@ func TestSlowServer(t *testing.T) {
 			}
 			<-reached
 
-			m = connect(t, openai.Config{Stream: stream, MaxTries: 5}, hang)
+			m = connect(t, openai.Config{Stream: stream}, hang)
 			stop := errors.New("stop")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() { <-reached; cancel(stop) }()
@@ -371,7 +371,7 @@ func TestManyWorkers(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
-	m, err := openai.New(openai.Config{Name: "m", BaseURL: server.URL, MaxTries: 1})
+	m, err := openai.New(openai.Config{Name: "m", BaseURL: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

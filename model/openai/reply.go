@@ -51,31 +51,28 @@ type extras struct {
 func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&raw); err != nil {
-		return model.Reply{}, broken("read answer: %w", err)
+		return model.Reply{}, foreign("read answer: %w", err)
 	}
 	var resp client.ChatCompletionResponse
 	var more extras
 	if err := errors.Join(json.Unmarshal(raw, &resp), json.Unmarshal(raw, &more)); err != nil {
-		return model.Reply{}, broken("read answer: %w", err)
+		return model.Reply{}, foreign("read answer: %w", err)
 	}
-	if present(more.Error) {
-		return model.Reply{}, transport.Classify(0, transport.ParseDetail(raw))
-	}
-	if len(resp.Choices) == 0 || len(more.Choices) == 0 {
-		return model.Reply{}, broken("the answer has no choices")
-	}
-	if present(more.Choices[0].Error) {
-		return model.Reply{}, transport.Classify(0, transport.ParseDetail(more.Choices[0].Error))
-	}
-	usage := usageOf(resp.Usage, more)
-	reply := model.Reply{
-		Message: messageOf(resp.Choices[0].Message, more.Choices[0].Message.Reasoning),
-		Finish:  model.Finish(resp.Choices[0].FinishReason),
-		Usage:   usage, Cost: more.Usage.Cost, Model: resp.Model, Raw: raw,
-	}
+	// What was of no use may have taken something all the same.
+	reply := model.Reply{Usage: usageOf(resp.Usage, more), Cost: more.Usage.Cost, Model: resp.Model, Raw: raw}
 	if price.Known() {
-		reply.Cost = price.Of(usage)
+		reply.Cost = price.Of(reply.Usage)
 	}
+	switch {
+	case present(more.Error):
+		return reply, transport.Classify(0, transport.ParseDetail(raw))
+	case len(resp.Choices) == 0 || len(more.Choices) == 0:
+		return reply, foreign("the answer has no choices")
+	case present(more.Choices[0].Error):
+		return reply, transport.Classify(0, transport.ParseDetail(more.Choices[0].Error))
+	}
+	reply.Message = messageOf(resp.Choices[0].Message, more.Choices[0].Message.Reasoning)
+	reply.Finish = model.Finish(resp.Choices[0].FinishReason)
 	return reply, checkFinish(reply, resp.Choices[0].Message.Refusal)
 }
 
@@ -127,10 +124,11 @@ func broken(format string, args ...any) error {
 	return &model.Error{Status: model.ProviderError, Retryable: true, Err: fmt.Errorf(format, args...)}
 }
 
-// unreachable is a request without an answer.
-func unreachable(err error) error {
+// foreign is an answer that is none of this API: it may be a bad moment, or
+// another kind of server.
+func foreign(format string, args ...any) error {
 	return &model.Error{
-		Status: model.ProviderError, Retryable: true, Err: err,
-		Hint: "check the base URL and that the server can be reached",
+		Status: model.ProviderError, Retryable: true, Suspect: true, Err: fmt.Errorf(format, args...),
+		Hint: "check the base URL; that of most servers ends with /v1",
 	}
 }

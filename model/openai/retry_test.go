@@ -13,6 +13,7 @@ import (
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/retry"
 )
 
 // pipes is a network inside the process, which fake time can stand still for.
@@ -82,6 +83,7 @@ func TestRetry(t *testing.T) {
 		"date":                  {answers(in(2*time.Minute), fine), 2, 119 * time.Second, 2 * time.Minute, ""},
 		"milliseconds":          {answers(later("Retry-After-Ms", "1234"), fine), 2, 1234 * time.Millisecond, 1234 * time.Millisecond, ""},
 		"no number":             {answers(later("Retry-After", "soon"), fine), 2, 500 * time.Millisecond, 1500 * time.Millisecond, ""},
+		"milliseconds, stream":  {answers(later("Retry-After-Ms", "1234"), says(200, "text/event-stream", streamed)), 2, 1234 * time.Millisecond, 1234 * time.Millisecond, ""},
 		"longer than we wait":   {later("Retry-After", "86400"), 1, 0, 0, model.RateLimited},
 		"five times":            {bad, 5, 7500 * time.Millisecond, 22500 * time.Millisecond, model.ProviderError},
 		"of no use":             {says(400, "text/plain", "no"), 1, 0, 0, model.BadRequest},
@@ -90,7 +92,7 @@ func TestRetry(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := within(t, test.serve)
+				m := within(t, test.serve, strings.Contains(name, "stream"))
 				start := time.Now()
 				got, err := m.Query(t.Context(), []model.Message{{Role: model.User, Content: "x"}})
 				took := time.Since(start)
@@ -116,7 +118,7 @@ func TestRetry(t *testing.T) {
 
 func TestCancelWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := within(t, later("Retry-After", "300"))
+		m := within(t, later("Retry-After", "300"), true)
 		stop := errors.New("stop")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Second, stop)
 		defer cancel()
@@ -132,14 +134,14 @@ func TestCancelWhileWaiting(t *testing.T) {
 }
 
 // within makes a model of what serve answers, inside a bubble of fake time.
-func within(t *testing.T, serve http.HandlerFunc) *openai.Model {
+func within(t *testing.T, serve http.HandlerFunc, stream bool) model.Model {
 	t.Helper()
 	p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 	server := &http.Server{Handler: serve, ReadHeaderTimeout: time.Minute}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(p) }()
 	m, err := openai.New(openai.Config{
-		Name: "m", BaseURL: "http://inside/v1",
+		Name: "m", BaseURL: "http://inside/v1", Stream: stream,
 		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: p.dial, DisableKeepAlives: true}},
 	})
 	if err != nil {
@@ -153,7 +155,7 @@ func within(t *testing.T, serve http.HandlerFunc) *openai.Model {
 			t.Error(err)
 		}
 	})
-	return m
+	return retry.New(m, retry.Policy{MaxTries: 5})
 }
 
 var _ io.Closer = (*openai.Model)(nil)

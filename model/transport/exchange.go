@@ -10,6 +10,7 @@
 package transport
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+
+	"github.com/minibench/mini/model"
 )
 
 // Exchange is an http.RoundTripper for one request (and the redirects it
@@ -29,8 +32,9 @@ type Exchange struct {
 	// reading it ends with ErrTooLong.
 	Limit int64
 
-	body bytes.Buffer
-	last []byte
+	body   bytes.Buffer
+	last   []byte
+	limits model.Limits
 }
 
 // ErrTooLong ends the reading of a response that is over the limit.
@@ -44,8 +48,11 @@ func (x *Exchange) Body() []byte { return x.body.Bytes() }
 // LastEvent is the newest data of an event stream.
 func (x *Exchange) LastEvent() []byte { return x.last }
 
+// Limits are what the headers of the response say that the provider allows.
+func (x *Exchange) Limits() model.Limits { return x.limits }
+
 // RoundTrip implements http.RoundTripper. A status of 400 or more is a
-// *model.Error.
+// *model.Error, and so is a web page with any.
 func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	req, err := x.merge(req)
 	if err != nil {
@@ -55,18 +62,23 @@ func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.limits = limits(resp.Header)
 	if resp.StatusCode >= http.StatusBadRequest {
 		err := refusal(resp)
 		_ = resp.Body.Close()
 		return nil, err
 	}
 	x.body.Reset()
-	limited := &limitedReader{r: resp.Body, left: x.Limit}
-	body := io.TeeReader(limited, &x.body)
+	limited := bufio.NewReader(&limitedReader{r: resp.Body, left: x.Limit})
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
-		body = newEvents(limited, &x.last)
+		resp.Body = readCloser{newEvents(limited, &x.last), resp.Body}
+		return resp, nil
 	}
-	resp.Body = readCloser{body, resp.Body}
+	if first, err := limited.Peek(1); err == nil && first[0] == '<' {
+		_ = resp.Body.Close()
+		return nil, page(resp.StatusCode)
+	}
+	resp.Body = readCloser{io.TeeReader(limited, &x.body), resp.Body}
 	return resp, nil
 }
 

@@ -101,7 +101,9 @@ func Classify(status int, d Detail) *model.Error {
 		e.Status = model.AuthenticationError
 		e.Hint = "check the key, its rights and the account's credit"
 	case contains(said, exhausted):
-		e.Status, e.Hint = model.RateLimited, "the account has no credit left"
+		e.Status, e.Hint = model.AuthenticationError, "the account has no credit left"
+	case status == http.StatusTooManyRequests && contains(said, tooLarge), status == http.StatusRequestEntityTooLarge:
+		e.Status = model.ContextWindowExceeded // no waiting makes it smaller
 	case status == http.StatusTooManyRequests:
 		e.Status, e.Retryable = model.RateLimited, true
 	case contains(said, tooLong):
@@ -112,7 +114,7 @@ func Classify(status int, d Detail) *model.Error {
 		e.Status, e.Retryable = model.ProviderError, true
 	case status >= 400 && status < 500:
 		e.Status = model.BadRequest
-		if status == http.StatusNotFound {
+		if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
 			e.Hint = "check the model's name and the base URL"
 		}
 	default:
@@ -140,8 +142,10 @@ var (
 	tooLong = []string{
 		"context_length", "context length", "context window", "context size", "maximum context", "prompt is too long",
 		"input is too long", "input length and", "exceeds the maximum number of tokens", "reduce the length",
-		"request_too_large",
+		"`max_new_tokens` must be", "request_too_large",
 	}
+	// tooLarge is a request that has more tokens than a minute may have.
+	tooLarge  = []string{"request too large"}
 	refused   = []string{"content_filter", "content_policy", "content policy", "content management policy", "content filtering policy", "responsibleaipolicy", "flagged"}
 	exhausted = []string{"insufficient_quota", "credit balance is too low", "api usage limits"}
 )

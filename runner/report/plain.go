@@ -6,6 +6,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -28,6 +30,7 @@ type Plain struct {
 	judged int
 	width  int // of the instance column
 	steps  *rate.Limiter
+	busy   rate.Sometimes  // lines about the provider
 	warned map[string]bool // by shape: what holds for all is said once
 }
 
@@ -38,6 +41,9 @@ const (
 	stepBurst = 10
 )
 
+// providerInterval is how often it is said that the provider is busy.
+const providerInterval = 30 * time.Second
+
 // maxShapes bounds how many different warnings are written.
 const maxShapes = 1000
 
@@ -46,7 +52,7 @@ const maxShown = 72
 
 // NewPlain writes to w. The ids make the columns line up.
 func NewPlain(w io.Writer, ids []string) *Plain {
-	p := &Plain{w: w, warned: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst)}
+	p := &Plain{w: w, warned: map[string]bool{}, steps: rate.NewLimiter(stepRate, stepBurst), busy: rate.Sometimes{First: 3, Interval: providerInterval}}
 	for _, id := range ids {
 		p.width = min(max(p.width, len(id)), 40)
 	}
@@ -76,6 +82,8 @@ func (p *Plain) Event(e runner.Event) {
 		p.about(e, "step %-3d format error: the reply is sent back", e.Step)
 	case runner.Pull:
 		p.pull(e)
+	case runner.Provider:
+		p.provider(e)
 	case runner.Kept:
 		p.about(e, "%s", e.Text)
 	case runner.Warning:
@@ -111,6 +119,29 @@ func (p *Plain) outcome(e runner.Event) {
 	if o.Hint != "" && !e.Again {
 		p.about(e, "  %s", o.Hint)
 	}
+}
+
+// provider says that the model's provider is busy, now and then; that it is less
+// so again is for those who watch.
+func (p *Plain) provider(e runner.Event) {
+	if s := e.Provider; s != nil && (s.Pause > 0 || s.Waiting > 0) {
+		p.busy.Do(func() { p.about(e, "provider: %s", Busy(*s)) })
+	}
+}
+
+// Busy is the state of a provider in a few words.
+func Busy(s runner.ProviderState) string {
+	var parts []string
+	if s.Pause > 0 {
+		parts = append(parts, "asks all to wait "+seconds(s.Pause))
+	}
+	if s.Limit > 0 {
+		parts = append(parts, Count(s.Limit, "request")+" at once")
+	}
+	if s.Waiting > 0 {
+		parts = append(parts, fmt.Sprintf("%d waiting", s.Waiting))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // warn says a warning the first time, also where only names and numbers

@@ -62,6 +62,8 @@ func TestRenderers(t *testing.T) {
 		{Type: runner.Step, Instance: "a__b-1", Step: 1, ExitCode: 127, Command: strings.Repeat("a long command ", 12)},
 		{Type: runner.FormatError, Instance: "a__b-1", Step: 2},
 		{Type: runner.Pull, Text: "nope: waiting"},
+		{Type: runner.Provider, Provider: &runner.ProviderState{Limit: 8, InFlight: 8, Waiting: 55, Pause: 3}},
+		{Type: runner.Provider, Provider: &runner.ProviderState{Limit: 9, InFlight: 9}},
 		{Type: runner.AttemptFinished, Instance: "a__b-1", Outcome: submitted},
 		{Type: runner.AttemptFinished, Instance: "c__d-22", Outcome: limit},
 		{Type: runner.AttemptFinished, Instance: "c__d-3", Outcome: lost, Again: true},

@@ -53,6 +53,8 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.String("network", "", "`NAME`: none (default), bridge ...")
 	f.String("keep", "", "`W` stay: none, failed, all; S as 80GB")
 	f.String("image-budget", "", "`S` of room for pulled images, as 80GB")
+	f.Int("max-consecutive-provider-failures", 5, "stop when `N` in a row fail at the provider; 0: never")
+	_ = f.MarkHidden("max-consecutive-provider-failures") // the screen is full; mini config has it
 	o.selectionFlags(f)
 	f.Bool("eval", false, "judge submissions, N patches at once")
 	f.Int("eval-workers", 0, "`N` patches at once (default half the cores)")

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -54,6 +55,8 @@ func scripts(t *testing.T, dir string, vars map[string]string) {
 			e.Setenv("XDG_CONFIG_HOME", home+"/.config")
 			e.Setenv("XDG_STATE_HOME", home+"/.state")
 			e.Setenv("SERVER", server.URL+"/v1")
+			e.Setenv("SERVER_ROOT", server.URL)
+			e.Setenv("SERVER_TLS", "https"+strings.TrimPrefix(server.URL, "http"))
 			e.Setenv("SERVER_KEY", serverKey)
 			e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 			for name, value := range vars {

@@ -43,6 +43,7 @@ var settingFlags = []struct{ flag, key string }{
 	{"workers", "run.workers"},
 	{"network", "environment.network"},
 	{"keep", "run.keep"},
+	{"max-consecutive-provider-failures", "run.max_consecutive_provider_failures"},
 	{"image-budget", "run.image_budget"},
 	{"eval", "run.eval"},
 	{"eval-workers", "eval.workers"},

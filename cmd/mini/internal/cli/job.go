@@ -65,12 +65,14 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		p.Event(e)
 		g.event(e)
 	})
+	listen(j.models, log.Emit)
 	if g, err = j.newJudge(ctx, s.Err, boxes, folder, log); err != nil {
 		return errors.Join(err, boxes.Close())
 	}
 	b := runner.Batch{
 		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
 		Workers: j.cfg.Run.Workers, MaxTries: j.cfg.Run.MaxTries, Redo: j.redo, Keep: keeps(j.cfg.Run.Keep),
+		MaxProviderFailures: j.cfg.Run.MaxProviderFailures,
 	}
 	if g != nil {
 		b.Sandboxes, b.Submitted = g, g.submission
@@ -207,6 +209,8 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 		return nil // also when it was interrupted on its last steps
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w; start again with -o %s to go on", agent.ErrInterrupted, folder.Dir())
+	case sum.Halt != nil:
+		return &codedError{fmt.Errorf("%w; start again with -o %s to go on", sum.Halt, folder.Dir()), exitIncomplete}
 	}
 	return errIncomplete
 }

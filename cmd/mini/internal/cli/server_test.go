@@ -3,6 +3,8 @@ package cli_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -21,7 +23,7 @@ var conversation = []string{
 // newOpenAI is a server with the chat completions of an OpenAI-compatible API,
 // plain and streaming, and with Anthropic's for who asks for that.
 func newOpenAI(t *testing.T) *httptest.Server {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(badDays(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Anthropic-Version") != "" {
 			serveAnthropic(w, r)
 			return
@@ -55,7 +57,8 @@ func newOpenAI(t *testing.T) *httptest.Server {
 			"choices": []any{map[string]any{"message": map[string]any{"role": "assistant", "content": content}, "finish_reason": "stop"}},
 			"usage":   usage,
 		})
-	}))
+	})))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // TLS is tried on it
 	t.Cleanup(s.Close)
 	return s
 }

@@ -77,6 +77,7 @@ func runTask(ctx, kill context.Context, s Streams, o *taskOptions) error {
 	if err != nil {
 		return err
 	}
+	listen(models, report.NewPlain(s.Err, nil).Event)
 	files, err := newTaskFiles(o.output, time.Now())
 	if err != nil {
 		return before(err)

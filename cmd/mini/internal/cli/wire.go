@@ -1,17 +1,23 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/anthropic"
+	"github.com/minibench/mini/model/governor"
 	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/retry"
 	"github.com/minibench/mini/model/scripted"
 	"github.com/minibench/mini/runner"
 )
@@ -31,12 +37,10 @@ func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (ru
 			}
 		}
 		return scriptedModels{script, duration(cfg.Model.Delay)}, nil
-	case "anthropic":
-		m, err := newAnthropic(cfg)
-		return oneModel{m}, err
 	default:
-		m, err := newOpenAI(cfg)
-		return oneModel{m}, err
+		news := &providerNews{}
+		m, err := newProvider(cfg, &governor.Governors{}, news.changed)
+		return oneModel{m, news}, err
 	}
 }
 
@@ -72,9 +76,9 @@ func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
 	return script, nil
 }
 
-// newOpenAI finds the key in the environment. A server of one's own may need
+// newProvider finds the key in the environment. A server of one's own may need
 // none.
-func newOpenAI(cfg *configs.Resolved) (model.Model, error) {
+func newProvider(cfg *configs.Resolved, all *governor.Governors, changed func(governor.State)) (model.Model, error) {
 	m := cfg.Model
 	if m.Name == "" {
 		return nil, usagef("no model is named; use -m NAME, or --model-class scripted")
@@ -84,14 +88,39 @@ func newOpenAI(cfg *configs.Resolved) (model.Model, error) {
 	if key == "" && base == "" {
 		return nil, usagef("no key: set the environment variable %s, or -c model.base_url=URL for a server that needs none", m.APIKeyEnv)
 	}
-	om, err := openai.New(openai.Config{
-		Name: m.Name, BaseURL: base, APIKey: key, Kwargs: m.Kwargs, Stream: m.Stream,
-		Timeout: time.Duration(m.Timeout * float64(time.Second)), MaxTries: m.MaxTries, Price: m.Price,
-	})
+	client, err := newClient(m, key)
 	if err != nil {
 		return nil, before(err)
 	}
-	return om, nil
+	wait := duration(m.MaxWait)
+	g := all.For(base, key, governor.Config{
+		Requests: m.RequestsPerMinute, Tokens: m.TokensPerMinute, Concurrent: m.MaxConcurrent, MaxPause: wait, Changed: changed,
+	})
+	return retry.New(g.Model(client), retry.Policy{MaxTries: m.MaxTries, MaxWait: wait}), nil
+}
+
+// newClient makes what asks the provider once.
+func newClient(m configs.Model, key string) (model.Model, error) {
+	if m.Class == "anthropic" {
+		return anthropic.New(anthropic.Config{
+			Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream,
+			Timeout: duration(m.Timeout), Price: m.Price, Cache: m.Cache,
+		})
+	}
+	return openai.New(openai.Config{
+		Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Stream: m.Stream,
+		Timeout: duration(m.Timeout), Price: m.Price,
+	})
+}
+
+// modelsRoot is below which a server has the list of its models. The address of
+// one with Anthropic's API may have the "/v1" or not.
+func modelsRoot(cfg *configs.Resolved) string {
+	if cfg.Model.Class != "anthropic" {
+		return cmp.Or(cfg.Model.BaseURL, openai.DefaultBaseURL)
+	}
+	base := cmp.Or(cfg.Model.BaseURL, anthropic.DefaultBaseURL)
+	return strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") + "/v1"
 }
 
 // modelName is what predictions are signed with.
@@ -103,7 +132,10 @@ func modelName(cfg *configs.Resolved) string {
 }
 
 // oneModel answers for every instance.
-type oneModel struct{ m model.Model }
+type oneModel struct {
+	m    model.Model
+	news *providerNews
+}
 
 // For implements runner.Models.
 func (o oneModel) For(datasets.Instance) (model.Model, error) { return o.m, nil }
@@ -141,5 +173,33 @@ func (m slowModel) Query(ctx context.Context, history []model.Message) (model.Re
 		return m.Model.Query(ctx, history)
 	case <-ctx.Done():
 		return model.Reply{}, context.Cause(ctx)
+	}
+}
+
+// providerNews passes on what a provider lets through, once somebody listens.
+type providerNews struct {
+	mu   sync.Mutex
+	emit func(runner.Event)
+}
+
+// listen passes news of the models' provider to emit from now on.
+func listen(models runner.Models, emit func(runner.Event)) {
+	m, ok := models.(oneModel)
+	if !ok {
+		return
+	}
+	m.news.mu.Lock()
+	defer m.news.mu.Unlock()
+	m.news.emit = emit
+}
+
+func (p *providerNews) changed(s governor.State) {
+	p.mu.Lock()
+	emit := p.emit
+	p.mu.Unlock()
+	if emit != nil {
+		emit(runner.Event{Type: runner.Provider, Provider: &runner.ProviderState{
+			Limit: s.Limit, InFlight: s.InFlight, Waiting: s.Waiting, Pause: max(0, time.Until(s.PausedUntil).Seconds()),
+		}})
 	}
 }

@@ -28,6 +28,9 @@ type board struct {
 	warned  map[string]bool
 	widest  int    // of the ids so far, in bytes
 	said    string // mini's last words to the user, beside the events
+
+	provider runner.ProviderState // as it last changed
+	paused   time.Time            // the provider lets nothing through until then
 }
 
 // worker is a row.
@@ -88,6 +91,11 @@ func (b *board) apply(e runner.Event) {
 		b.pull(e)
 	case runner.Warning:
 		b.warn(e, e.Text)
+	case runner.Provider:
+		if e.Provider != nil {
+			b.provider = *e.Provider
+			b.paused = e.Time.Add(time.Duration(e.Provider.Pause * float64(time.Second)))
+		}
 	case runner.Kept:
 		b.note(note{at: e.Time, instance: e.Instance, text: bounded(e.Text)})
 	case runner.AttemptFinished:

@@ -18,7 +18,7 @@ const help = ` Keys
    thinking   the model was asked
    running    the command runs
    closing    the diff is taken, the sandbox closed
-   waiting    it failed, and is tried again in a moment
+   waiting    for the provider, an image, or its next try
    idle       there is nothing left for it
 
  How instances end

@@ -163,6 +163,12 @@ func (b *board) outcomes(f frame) string {
 	if used == 0 {
 		add("no instance has ended yet", faint)
 	}
+	switch wait := b.paused.Sub(f.now); {
+	case wait > 0:
+		add("provider: wait "+clock(wait), func(s string) string { return coloured(yellow, s) })
+	case b.provider.Limit > 0:
+		add(fmt.Sprintf("provider: %d at once", b.provider.Limit), faint)
+	}
 	if full {
 		line += " " + ellipsis
 	}

@@ -336,3 +336,15 @@ func TestRows(t *testing.T) {
 		t.Errorf("rows %q, $%v", ids(), got)
 	}
 }
+
+// What the provider lets through stands beside how the instances ended.
+func TestProvider(t *testing.T) {
+	s := newStory(2, 5)
+	s.tell(0, runner.Event{Type: runner.Provider, Provider: &runner.ProviderState{Limit: 8, Waiting: 56, Pause: 12}})
+	for after, want := range map[time.Duration]string{time.Second: "provider: wait 0:11", 12 * time.Second: "provider: 8 at once"} {
+		line := ansi.Strip(s.m.shared.board.outcomes(frame{width: 80, now: start.Add(after)}))
+		if !strings.Contains(line, want) {
+			t.Errorf("after %v: %q, want %q", after, line, want)
+		}
+	}
+}

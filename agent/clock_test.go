@@ -1,0 +1,122 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/retry"
+	"github.com/minibench/mini/trajectories"
+)
+
+// still is a sandbox without a clock of its own: a command takes as long as it
+// is told to.
+type still struct{ takes time.Duration }
+
+func (s still) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	if c.Script != "work" {
+		return env.Result{ExitCode: 1}, nil // no repository
+	}
+	select {
+	case <-time.After(s.takes):
+		return env.Result{Output: []byte("done\n")}, nil
+	case <-ctx.Done():
+		return env.Result{ExitCode: -1}, context.Cause(ctx)
+	}
+}
+func (still) Info() env.Info              { return env.Info{Dir: "/"} }
+func (still) Close(context.Context) error { return nil }
+
+// busy is a provider that refuses each request once, and asks to wait.
+type busy struct {
+	calls int
+	after time.Duration
+}
+
+func (b *busy) Query(context.Context, []model.Message) (model.Reply, error) {
+	b.calls++
+	if b.calls%2 == 1 {
+		return model.Reply{Tries: 1, Usage: model.Usage{Prompt: 1}, Cost: 0.5}, &model.Error{
+			Status: model.RateLimited, Code: 429, Retryable: true, RetryAfter: b.after, Err: errors.New("slow down"),
+		}
+	}
+	return model.Reply{
+		Tries: 1, Usage: model.Usage{Prompt: 10, Completion: 2}, Cost: 1,
+		Message: model.Message{Role: model.Assistant, Content: bash("work")}, Finish: model.FinishStop,
+	}, nil
+}
+
+// A wall limit of 100 seconds, commands of 30, and a provider that lets each
+// call wait ten minutes: four commands begin, and the fourth is cut.
+func TestWaitsDoNotCountAgainstTheWallLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config()
+		cfg.WallTimeLimit, cfg.Timeout = 100, time.Hour
+		a, err := agent.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := &memory{}
+		start := time.Now()
+		out := a.Run(t.Context(), agent.Session{
+			Model:       retry.New(&busy{after: 10 * time.Minute}, retry.Policy{MaxWait: time.Hour}),
+			Environment: still{takes: 30 * time.Second}, Recorder: rec, Task: agent.Task{Text: "task"},
+		})
+		if out.ExitStatus != "TimeExceeded" || out.Class != trajectories.Limit || out.Steps != 4 {
+			t.Errorf("%s after %d steps: %s", out.ExitStatus, out.Steps, out.Error)
+		}
+		if took := time.Since(start); took != 40*time.Minute+100*time.Second {
+			t.Errorf("took %v", took)
+		}
+		if out.Usage.Prompt != 44 || out.Cost != 6 {
+			t.Errorf("usage %+v, cost %v: the refused requests took something too", out.Usage, out.Cost)
+		}
+		for _, r := range rec.records {
+			if r.Type != trajectories.TypeCall {
+				continue
+			}
+			var c trajectories.Call
+			if err := json.Unmarshal(r.Data, &c); err != nil {
+				t.Fatal(err)
+			}
+			if c.Tries != 2 || len(c.Attempts) != 2 || time.Duration(c.Waited) != 10*time.Minute {
+				t.Fatalf("%s", r.Data)
+			}
+			if a := c.Attempts[0]; a.Code != 429 || time.Duration(a.RetryAfter) != 10*time.Minute || time.Duration(a.Waited) != 10*time.Minute || a.Error == "" || a.Start == nil {
+				t.Errorf("first attempt in %s", r.Data)
+			}
+		}
+	})
+}
+
+// A call that waits for its provider, without a word, has no limit but the
+// policy's; the work before and after it has.
+func TestWallLimitBeforeAndAfterAWait(t *testing.T) {
+	for _, limit := range []float64{0, 45} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := config()
+			cfg.WallTimeLimit, cfg.Timeout, cfg.StepLimit = limit, time.Hour, 2
+			a, err := agent.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := a.Run(t.Context(), agent.Session{
+				Model:       retry.New(&busy{after: time.Hour}, retry.Policy{MaxWait: 2 * time.Hour}),
+				Environment: still{takes: 30 * time.Second}, Recorder: &memory{}, Task: agent.Task{Text: "task"},
+			})
+			want := "TimeExceeded"
+			if limit == 0 {
+				want = "LimitsExceeded"
+			}
+			if out.ExitStatus != want {
+				t.Errorf("limit %v: %s: %s", limit, out.ExitStatus, out.Error)
+			}
+		})
+	}
+}

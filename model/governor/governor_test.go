@@ -1,0 +1,224 @@
+package governor_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/governor"
+	"github.com/minibench/mini/model/retry"
+)
+
+// The bar: 64 workers of 20 steps against a server that allows 8 at once and
+// 1,200 a minute.
+func TestSixtyFourWorkers(t *testing.T) {
+	tests := map[string]struct {
+		config governor.Config
+		states bool          // the server says how many a minute it allows
+		takes  time.Duration // a reply
+		over   int           // refusals, at most
+		late   int           // of them after the first second
+		most   time.Duration // the whole may take
+		wire   bool          // over HTTP, not only in step with its refusals
+	}{
+		// 1280 requests: 1200 of them, a minute's wait, the rest.
+		"configured":            {governor.Config{Requests: 1200, Concurrent: 8}, false, 100 * time.Millisecond, 0, 0, 65 * time.Second, true},
+		"configured, slow":      {governor.Config{Requests: 1200, Concurrent: 8}, false, 2 * time.Second, 0, 0, 322 * time.Second, false},
+		"a minute configured":   {governor.Config{Requests: 1200}, false, 100 * time.Millisecond, 56, 3, 66 * time.Second, false},
+		"learned":               {governor.Config{}, true, 100 * time.Millisecond, 56, 3, 66 * time.Second, true},
+		"learned, slow":         {governor.Config{}, true, 2 * time.Second, 56, 3, 325 * time.Second, false},
+		"learned, slow, silent": {governor.Config{}, false, 2 * time.Second, 56, 3, 325 * time.Second, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &strict{
+					atOnce: 8, aMinute: 1200, states: test.states, after: time.Second,
+					takes: func(int) time.Duration { return test.takes },
+				}
+				g := governor.New(test.config)
+				var provider model.Model = s
+				if test.wire {
+					provider = serve(t, s)
+				}
+				failed, took := work(t, retry.New(g.Model(provider), retry.Policy{}), 64, 20, 0)
+				if failed > 0 || s.answered != 64*20 {
+					t.Errorf("%d calls failed, %d answered", failed, s.answered)
+				}
+				if n := s.late(); n > test.late || len(s.over) > test.over {
+					t.Errorf("%d requests were too many, %d of them after the first second", len(s.over), n)
+				}
+				if took > test.most {
+					t.Errorf("took %v, want at most %v", took, test.most)
+				}
+				t.Logf("took %v, %d refused, at most %d at once, %+v", took, len(s.over), s.peak, g.State())
+			})
+		})
+	}
+}
+
+// A server that says nothing and allows few a minute is run into, and no call
+// fails for it.
+func TestUnknownMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &strict{aMinute: 100, after: 5 * time.Second}
+		g := governor.New(governor.Config{})
+		failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 32, 10, time.Second)
+		if failed > 0 || took > 5*time.Minute {
+			t.Errorf("%d failed, took %v", failed, took)
+		}
+		t.Logf("took %v, %d refused of %d", took, len(s.over), s.answered+len(s.over))
+	})
+}
+
+// Tokens are guessed before and corrected after.
+func TestTokensAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &strict{tokens: 50_000, after: 5 * time.Second}
+		g := governor.New(governor.Config{Tokens: 50_000})
+		failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 16, 10, 0)
+		if failed > 0 || len(s.over) > 2 || took > 4*time.Minute {
+			t.Errorf("%d failed, %d refused, took %v", failed, len(s.over), took)
+		}
+		t.Logf("took %v, %d refused", took, len(s.over))
+	})
+}
+
+// Refusals without a reason do not keep the workers waiting for long.
+func TestRandomRefusals(t *testing.T) {
+	for _, percent := range []int{1, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			run := func(refuses func(int) bool) (time.Duration, int) {
+				s := &strict{refuses: refuses, takes: func(n int) time.Duration { return time.Duration(1000+n%7*100) * time.Millisecond }}
+				g := governor.New(governor.Config{})
+				failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 64, 20, 500*time.Millisecond)
+				if failed > 0 {
+					t.Errorf("%d failed", failed)
+				}
+				return took, g.State().Limit
+			}
+			r := rand.New(rand.NewPCG(1, 2))
+			without, _ := run(nil)
+			with, limit := run(func(int) bool { return r.IntN(100) < percent })
+			t.Logf("%d%%: %v, without %v, limit at the end %d", percent, with, without, limit)
+			if with > without*13/10+time.Duration(percent)*time.Second {
+				t.Errorf("%d%% refused: %v, without %v", percent, with, without)
+			}
+		})
+	}
+}
+
+// A storm that refuses everything passes, and the level is soon what it was.
+func TestRecovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s := &strict{refuses: func(int) bool { d := time.Since(start); return d > 10*time.Second && d < 20*time.Second }}
+		g := governor.New(governor.Config{})
+		failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 32, 60, 0)
+		if failed > 0 || took > 120*time.Second {
+			t.Errorf("%d failed, took %v", failed, took)
+		}
+		t.Logf("took %v, %+v", took, g.State())
+	})
+}
+
+// A pause is everybody's, and no longer than may be.
+func TestPause(t *testing.T) {
+	for after, want := range map[time.Duration]time.Duration{
+		40 * time.Second: 40 * time.Second,
+		2 * time.Hour:    0,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := governor.New(governor.Config{MaxPause: time.Hour})
+			first := true
+			s := &strict{refuses: func(int) bool { was := first; first = false; return was }, after: after}
+			m := g.Model(s)
+			if _, err := m.Query(t.Context(), nil); err == nil {
+				t.Fatal("the first request was not refused")
+			}
+			var paused time.Duration
+			ctx := model.WithPause(t.Context(), func() func() {
+				begun := time.Now()
+				return func() { paused += time.Since(begun) }
+			})
+			reply, err := m.Query(ctx, nil)
+			if err != nil || reply.Waited != want || paused != want {
+				t.Errorf("waited %v, paused %v, %v", reply.Waited, paused, err)
+			}
+		})
+	}
+}
+
+// First come, first served; who leaves makes room.
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []int
+		g := governor.New(governor.Config{Concurrent: 1})
+		stop := errors.New("stop")
+		for i := range 6 {
+			ctx := t.Context()
+			if i == 3 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeoutCause(ctx, 1500*time.Millisecond, stop)
+				defer cancel()
+			}
+			m := g.Model(asked(func() { order = append(order, i) }))
+			go func() {
+				reply, err := m.Query(ctx, nil)
+				if gone := i == 3; errors.Is(err, stop) != gone || gone && reply.Tries != 0 {
+					t.Errorf("call %d: %v", i, err)
+				}
+			}()
+			synctest.Wait()
+		}
+		if s := g.State(); s.InFlight != 1 || s.Waiting != 5 || s.Limit != 1 {
+			t.Errorf("%+v", s)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if diff := cmp.Diff([]int{0, 1, 2, 4, 5}, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+		if s := g.State(); s.InFlight != 0 || s.Waiting != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// asked is a provider that says when it is asked, and takes a second.
+type asked func()
+
+func (a asked) Query(context.Context, []model.Message) (model.Reply, error) {
+	a()
+	time.Sleep(time.Second) // of the bubble's clock
+	return model.Reply{Tries: 1}, nil
+}
+
+func TestChangesAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []governor.State
+		s := &strict{atOnce: 4, after: 3 * time.Second}
+		g := governor.New(governor.Config{Changed: func(s governor.State) { told = append(told, s) }})
+		work(t, retry.New(g.Model(s), retry.Policy{}), 16, 5, 0)
+		if len(told) == 0 || len(told) > 5 || told[len(told)-1].Limit != 4 || told[0].PausedUntil.IsZero() {
+			t.Errorf("told %+v", told)
+		}
+	})
+}
+
+func TestGovernorsAreShared(t *testing.T) {
+	var all governor.Governors
+	first := all.For("u", "k", governor.Config{Concurrent: 1})
+	if all.For("u", "k", governor.Config{}) != first {
+		t.Error("one endpoint, two governors")
+	}
+	if all.For("u", "other", governor.Config{}) == first || all.For("other", "k", governor.Config{}) == first {
+		t.Error("two endpoints, one governor")
+	}
+}

@@ -1,0 +1,128 @@
+package governor
+
+import "time"
+
+// level is how many requests may be in flight. It follows what the provider
+// does: of a burst, those that are not refused are what it has room for.
+//
+// A refusal above every level that was ever answered is a ceiling, the more
+// surely the more were refused at once; a ceiling is left alone for a while,
+// longer each time that it proves to be one. A refusal at a level that worked
+// before is a bad moment, and the call's own wait is enough for it; where a good
+// part of what is in flight is refused, the level falls, by half at the most,
+// and soon rises again.
+type level struct {
+	most  int // as configured; 0: no bound
+	limit int // 0: no bound yet
+	good  int // the highest level at which there was an answer
+	proof int // how many answers there were at it
+
+	ceiling int
+	until   time.Time // the ceiling is left alone
+	hold    time.Duration
+
+	burst   int64 // the newest request when the level last began to fall
+	refusal time.Time
+	before  struct{ limit, good, ceiling int } // the burst
+	above   int                                // refusals of the burst above what was good
+	below   int                                // and at what was good
+	held    time.Duration                      // hold before the burst
+	credit  int                                // answers since the last rise
+}
+
+const (
+	firstHold  = calm
+	surelyHold = 10 * time.Minute
+	longest    = time.Hour
+	// surely is how many refusals at once make a ceiling sure, and how many
+	// answers a level.
+	surely = 3
+	// part of what is in flight, one in so many, is more than a bad moment.
+	part = 4
+	// step is how far the level rises above what was good before there is an
+	// answer at it: one in so many, and at least one.
+	step = 8
+	// calm is how long after a refusal the level rises no further than it was
+	// good before.
+	calm = 2 * time.Second
+)
+
+// refused takes in that a request was one too many. accepted are those still in
+// flight, newest is the number of the last one that was sent.
+func (l *level) refused(t *ticket, accepted int, newest int64, now time.Time) {
+	if t.number > l.burst { // it was sent knowing of the last fall
+		l.burst, l.above, l.below, l.held = newest, 0, 0, l.hold
+		l.before.limit, l.before.good, l.before.ceiling = l.limit, l.good, l.ceiling
+		if l.limit == 0 {
+			l.before.limit = accepted + 1
+		}
+	}
+	l.refusal, l.credit = now, 0
+	if t.level == l.good && l.proof < surely && accepted > 0 {
+		l.good-- // an answer was on its way, and its place free already
+	}
+	switch {
+	case t.level > l.good:
+		l.above++
+		fall := max(1, l.good, accepted)
+		if accepted > 0 {
+			l.cap(fall, now)
+		}
+		l.fall(fall)
+	default:
+		if l.below++; l.below > 1 && part*l.below >= l.before.limit {
+			fall := max(1, accepted, l.before.limit/2)
+			l.good = max(fall, (l.before.good+fall+1)/2)
+			l.fall(fall)
+		}
+	}
+}
+
+func (l *level) fall(to int) {
+	if l.limit == 0 || to < l.limit {
+		l.limit = to
+	}
+}
+
+// cap makes n the ceiling.
+func (l *level) cap(n int, now time.Time) {
+	l.hold = firstHold
+	if l.above >= surely {
+		l.hold = surelyHold
+	}
+	if d := n - l.before.ceiling; l.before.ceiling > 0 && d >= -1 && d <= 1 { // the same again
+		l.hold = min(longest, max(surelyHold, 2*l.held))
+	}
+	l.ceiling, l.until = n, now.Add(l.hold)
+}
+
+// answered takes in that a request was answered. inFlight is with itself, wanted
+// says that more are waiting.
+func (l *level) answered(at, inFlight int, wanted bool, now time.Time) {
+	// With which others it was let through, or was left with: the smaller
+	// number is what surely was not too many.
+	switch surely := min(at, inFlight); {
+	case surely > l.good:
+		l.good, l.proof = surely, 1
+	case surely == l.good:
+		l.proof++
+	}
+	l.ceiling = max(l.ceiling, l.good)
+	bound := l.most
+	if now.Before(l.until) && (bound == 0 || l.ceiling < bound) {
+		bound = l.ceiling
+	}
+	if l.limit == 0 || bound > 0 && l.limit >= bound || !wanted && inFlight < l.limit {
+		return
+	}
+	switch {
+	case l.limit < l.good:
+		l.limit++
+	case l.limit-l.good >= max(1, l.good/step): // not answered yet
+	case now.Sub(l.refusal) >= calm:
+		if l.credit++; 4*l.credit >= l.limit {
+			l.limit++
+			l.credit = 0
+		}
+	}
+}

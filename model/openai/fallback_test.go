@@ -1,0 +1,133 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/retry"
+)
+
+// A server that cannot stream is asked plainly, at once, and from then on.
+func TestCannotStream(t *testing.T) {
+	tests := map[string]struct {
+		status int
+		body   string
+		want   []bool // whether each request asked for a stream
+	}{
+		"says so":        {400, `{"error":{"message":"Streaming is not supported for this model"}}`, []bool{true, false, false}},
+		"knows no usage": {422, `{"detail":"stream_options: extra fields not permitted"}`, []bool{true, false, false}},
+		"not made":       {501, `{"error":"stream=true is not implemented"}`, []bool{true, false, false}},
+		"another reason": {400, `{"error":{"message":"the upstream refused"}}`, []bool{true, true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var asked []bool
+			m := retry.New(connect(t, openai.Config{Stream: true}, func(w http.ResponseWriter, r *http.Request) {
+				var req struct {
+					Stream bool `json:"stream"`
+				}
+				if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+					t.Error(err)
+				}
+				asked = append(asked, req.Stream)
+				if req.Stream {
+					says(test.status, "application/json", test.body)(w, r)
+					return
+				}
+				says(200, "application/json", plain)(w, r)
+			}), retry.Policy{})
+			for range 2 {
+				reply, err := m.Query(t.Context(), nil)
+				if fell := len(test.want) == 3; (err == nil) != fell || reply.Waited != 0 {
+					t.Errorf("waited %v, %v", reply.Waited, err)
+				}
+			}
+			if diff := cmp.Diff(test.want, asked); diff != "" {
+				t.Errorf("streams (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a wrong setting leads to says which one it is, in one line.
+func TestWrongSettings(t *testing.T) {
+	secure := httptest.NewTLSServer(says(200, "application/json", plain))
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer secure.Close()
+	open := httptest.NewServer(says(200, "application/json", plain))
+	defer open.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	tests := map[string]struct {
+		base, hint         string
+		retryable, suspect bool
+	}{
+		"untrusted certificate": {secure.URL, "SSL_CERT_FILE", false, false},
+		"no TLS there":          {strings.Replace(open.URL, "http:", "https:", 1), "http:// instead of https://", false, false},
+		"nobody there":          {closed.URL, "check the base URL", true, true},
+		"no such name":          {"http://mini.invalid/v1", "check the base URL", true, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m, err := openai.New(openai.Config{Name: "m", BaseURL: test.base})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			_, err = m.Query(t.Context(), nil)
+			e, ok := errors.AsType[*model.Error](err)
+			if !ok || e.Retryable != test.retryable || e.Suspect != test.suspect || !strings.Contains(e.Hint, test.hint) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%+v: %v", e, err)
+			}
+		})
+	}
+}
+
+func TestForeignServers(t *testing.T) {
+	tests := map[string]struct {
+		status int
+		kind   string
+		body   string
+		hint   string
+	}{
+		"web page":         {200, "text/html", "<!doctype html>", "ends with /v1"},
+		"page as text":     {200, "text/plain", "<html>", "ends with /v1"},
+		"another API":      {200, "application/json", `{"status":"ok"}`, "ends with /v1"},
+		"no such path":     {404, "text/html", "<html>", "the base URL"},
+		"no such model":    {404, "application/json", `{"error":{"message":"The model x does not exist","code":"model_not_found"}}`, "the model's name"},
+		"another method":   {405, "text/plain", "", "the base URL"},
+		"no key was given": {401, "application/json", `{"error":{"message":"no key"}}`, "check the key"},
+	}
+	for name, test := range tests {
+		for _, stream := range []bool{false, true} {
+			_, err := ask(t, openai.Config{Stream: stream}, says(test.status, test.kind, test.body))
+			e, ok := errors.AsType[*model.Error](err)
+			if !ok || !strings.Contains(e.Hint, test.hint) || e.Suspect != (test.status == 200) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s, stream %t: %+v: %v", name, stream, e, err)
+			}
+		}
+	}
+}
+
+func TestLimitsOfHeaders(t *testing.T) {
+	for _, status := range []int{200, 429} {
+		got, _ := ask(t, openai.Config{}, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-RateLimit-Limit-Requests", "1200")
+			w.Header().Set("X-RateLimit-Limit-Tokens", "30000")
+			says(status, "application/json", plain)(w, r)
+		})
+		if want := (model.Limits{Requests: 1200, Tokens: 30000}); got.Limits != want {
+			t.Errorf("status %d: %+v", status, got.Limits)
+		}
+	}
+}

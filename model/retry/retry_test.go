@@ -1,0 +1,182 @@
+package retry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/retry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// provider fails in the given ways, one after the other; the last stays. nil is
+// an answer.
+type provider struct {
+	fails []error
+	takes time.Duration
+	asked []time.Duration // when, since the start
+	start time.Time
+}
+
+func (p *provider) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
+	err := p.fails[min(len(p.asked), len(p.fails)-1)]
+	p.asked = append(p.asked, time.Since(p.start))
+	select {
+	case <-time.After(p.takes):
+	case <-ctx.Done():
+		return model.Reply{Tries: 1}, context.Cause(ctx)
+	}
+	return model.Reply{Tries: 1, Usage: model.Usage{Prompt: 7}, Cost: 0.25}, err
+}
+
+func busy(after time.Duration) error {
+	return &model.Error{Status: model.RateLimited, Code: 429, Retryable: true, RetryAfter: after, Err: errors.New("busy")}
+}
+
+var (
+	down    = &model.Error{Status: model.ProviderError, Code: 502, Retryable: true, Err: errors.New("bad gateway")}
+	denied  = &model.Error{Status: model.AuthenticationError, Code: 401, Err: errors.New("no such key")}
+	nobody  = &model.Error{Status: model.ProviderError, Retryable: true, Suspect: true, Err: errors.New("connection refused")}
+	another = &model.Error{Status: model.BadRequest, Code: 400, Retryable: true, AtOnce: true, Err: errors.New("no streams")}
+	silent  = &model.Error{Status: model.ProviderError, Retryable: true}
+)
+
+func TestPolicy(t *testing.T) {
+	sec := func(n ...float64) []float64 { return n }
+	tests := map[string]struct {
+		policy retry.Policy
+		fails  []error
+		gaps   []float64 // seconds between requests, give or take half where the policy chose them
+		exact  bool
+		text   string // of the failure; empty for an answer
+	}{
+		"at once":            {retry.Policy{}, []error{nil}, nil, true, ""},
+		"as asked":           {retry.Policy{}, []error{busy(90 * time.Second), busy(time.Millisecond), nil}, sec(90, 0.001), true, ""},
+		"growing":            {retry.Policy{}, []error{down, down, down, down, nil}, sec(1, 2, 4, 8), false, ""},
+		"grows after asked":  {retry.Policy{}, []error{down, busy(time.Second), down, nil}, sec(1, 1, 4), false, ""},
+		"another request":    {retry.Policy{}, []error{another, nil}, sec(0), true, ""},
+		"tries used up":      {retry.Policy{MaxTries: 3}, []error{down}, sec(1, 2), false, "3 tries: bad gateway"},
+		"one try":            {retry.Policy{MaxTries: 1}, []error{down}, nil, true, "bad gateway"},
+		"of no use":          {retry.Policy{}, []error{denied}, nil, true, "no such key"},
+		"then of no use":     {retry.Policy{}, []error{busy(time.Second), denied}, sec(1), true, "2 tries: no such key"},
+		"asks too much":      {retry.Policy{}, []error{busy(24 * time.Hour)}, nil, true, "the next try would be in 24h0m0s, and of the time for waits (model.max_wait) 15m0s is left"},
+		"asks too often":     {retry.Policy{MaxWait: 25 * time.Second}, []error{busy(10 * time.Second)}, sec(10, 10), true, "3 tries: busy; the next try would be in 10s"},
+		"exactly the time":   {retry.Policy{MaxWait: 20 * time.Second}, []error{busy(10 * time.Second), busy(10 * time.Second), nil}, sec(10, 10), true, ""},
+		"never answered":     {retry.Policy{}, []error{nobody}, sec(1, 2, 4), false, "4 tries: connection refused"},
+		"says nothing":       {retry.Policy{MaxTries: 1}, []error{silent}, nil, true, "no reason was given"},
+		"not the provider's": {retry.Policy{}, []error{errors.New("defect")}, nil, true, "defect"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &provider{fails: test.fails, start: time.Now(), takes: time.Second}
+				reply, err := retry.New(p, test.policy).Query(t.Context(), nil)
+				if text := fmt.Sprint(err); (err == nil) != (test.text == "") || !strings.Contains(text, test.text) {
+					t.Errorf("error %v, want %q", err, test.text)
+				}
+				n := len(p.asked)
+				if n != len(test.gaps)+1 || reply.Tries != n || len(reply.Attempts) != n {
+					t.Fatalf("%d requests, %d told, want %d", n, reply.Tries, len(test.gaps)+1)
+				}
+				for i, want := range test.gaps {
+					got := (p.asked[i+1] - p.asked[i] - p.takes).Seconds()
+					slack := 0.51 * want
+					if test.exact {
+						slack = 1e-9
+					}
+					if got < want-slack || got > want+slack || reply.Attempts[i].Waited.Seconds() != got {
+						t.Errorf("wait %d was %v and told as %v, want %v", i+1, got, reply.Attempts[i].Waited, want)
+					}
+				}
+				if reply.Usage.Prompt != int64(7*n) || reply.Cost != model.Cost(0.25*float64(n)) {
+					t.Errorf("usage %+v, cost %v of %d requests", reply.Usage, reply.Cost, n)
+				}
+			})
+		})
+	}
+}
+
+// Where there was an answer before, a server that is gone will be back.
+func TestSuspicionEndsWithAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &provider{fails: []error{nil, nobody}, start: time.Now()}
+		m := retry.New(p, retry.Policy{MaxTries: 7})
+		for range 2 {
+			_, _ = m.Query(t.Context(), nil)
+		}
+		if len(p.asked) != 8 {
+			t.Errorf("%d requests, want 1 and 7", len(p.asked))
+		}
+	})
+}
+
+func TestAttemptsAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		p := &provider{fails: []error{busy(5 * time.Second), down, nil}, start: start, takes: 2 * time.Second}
+		long := *down
+		long.Err = errors.New(strings.Repeat("é", 1000))
+		p.fails[1] = &long
+		reply, err := retry.New(p, retry.Policy{}).Query(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := model.Attempt{Elapsed: 2 * time.Second, Usage: model.Usage{Prompt: 7}, Cost: 0.25}
+		want := []model.Attempt{used, used, used}
+		want[0].Status, want[0].Code, want[0].RetryAfter, want[0].Waited = model.RateLimited, 429, 5*time.Second, 5*time.Second
+		want[0].Error = "RateLimited: busy"
+		want[1].Status, want[1].Code, want[1].Waited = model.ProviderError, 502, reply.Attempts[1].Waited
+		want[1].Error = "ProviderError: " + strings.Repeat("é", 242) + "..."
+		want[0].Start, want[1].Start = start, start.Add(7*time.Second)
+		want[2].Start = start.Add(9*time.Second + want[1].Waited)
+		if diff := cmp.Diff(want, reply.Attempts, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("attempts (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	stop := errors.New("stop")
+	for name, after := range map[string]time.Duration{"while it waits": 3 * time.Second, "in a request": 61 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeoutCause(t.Context(), after, stop)
+				defer cancel()
+				p := &provider{fails: []error{busy(time.Minute)}, start: time.Now(), takes: 2 * time.Second}
+				reply, err := retry.New(p, retry.Policy{}).Query(ctx, nil)
+				if _, told := errors.AsType[*model.Error](err); !errors.Is(err, stop) || told || !strings.Contains(err.Error(), "busy") {
+					t.Errorf("error %v, want the cause, and the failure as text", err)
+				}
+				if took := time.Since(p.start); took != after || reply.Tries != len(p.asked) {
+					t.Errorf("took %v, %d tries told, %d made", took, reply.Tries, len(p.asked))
+				}
+			})
+		})
+	}
+}
+
+// Waits are kept off the clock of whoever asked for that; requests are not.
+func TestPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var paused time.Duration
+		ctx := model.WithPause(t.Context(), func() func() {
+			begun := time.Now()
+			return func() { paused += time.Since(begun) }
+		})
+		p := &provider{fails: []error{busy(time.Minute), busy(30 * time.Second), nil}, start: time.Now(), takes: 5 * time.Second}
+		reply, err := retry.New(p, retry.Policy{}).Query(ctx, nil)
+		if err != nil || paused != 90*time.Second || reply.Waited != paused {
+			t.Errorf("paused for %v, waited %v, %v", paused, reply.Waited, err)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// strikes stops a batch whose model's provider fails one instance after the
+// other: what is left would fail like that too.
+type strikes struct {
+	most int // in a row; 0: no bound
+
+	mu   sync.Mutex
+	stop context.CancelCauseFunc
+	row  int
+	halt *Halt // why the batch was stopped; nil while it was not
+}
+
+// Halt is why a batch was stopped before its end. To the attempts that it ends
+// it is an interruption: they are run again by the next start.
+type Halt struct {
+	Failures   int    `json:"failures"` // instances in a row
+	ExitStatus string `json:"exit_status"`
+	Reason     string `json:"error"`          // of the last one
+	Hint       string `json:"hint,omitempty"` // what can be done about it
+}
+
+func (h *Halt) Error() string {
+	who := fmt.Sprintf("%d instances in a row", h.Failures)
+	if h.Failures == 1 {
+		who = "an instance"
+	}
+	text := fmt.Sprintf("stopped: %s failed at the model's provider, the last with %s", who, h.Reason)
+	if h.Hint != "" {
+		text += "; " + h.Hint
+	}
+	return text
+}
+
+// Unwrap makes it an interruption.
+func (h *Halt) Unwrap() error { return agent.ErrInterrupted }
+
+// begin makes ready for a run, which stop ends.
+func (s *strikes) begin(most int, stop context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most, s.stop, s.row, s.halt = most, stop, 0, nil
+}
+
+// answered says that the provider works.
+func (s *strikes) answered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.row = 0
+}
+
+// ended takes in how an instance ended for this run.
+func (s *strikes) ended(out trajectories.Outcome) {
+	if out.Class != trajectories.Provider || out.ExitStatus == string(model.ScriptExhausted) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.row++
+	if s.most <= 0 || s.row < s.most || s.halt != nil {
+		return
+	}
+	s.halt = &Halt{Failures: s.row, ExitStatus: out.ExitStatus, Reason: out.Error, Hint: out.Hint}
+	s.stop(s.halt)
+}
+
+// halted is why the batch was stopped, if it was.
+func (s *strikes) halted() *Halt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.halt
+}
