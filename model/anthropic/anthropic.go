@@ -96,7 +96,9 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 	defer cancel()
 	x := m.newExchange()
 	reply, err := m.ask(within, x, messages)
-	reply.Limits = x.Limits()
+	// Only the requests: to this API's limits of tokens a prompt that its cache
+	// has does not count, while in a conversation it is most of what is used.
+	reply.Limits.Requests = x.Limits().Requests
 	reply.Tries = 1
 	if err == nil {
 		return reply, nil

@@ -307,6 +307,20 @@ func TestWithheldAnswerHasUsage(t *testing.T) {
 	}
 }
 
+// The limit of requests is known of good answers and of bad ones.
+func TestLimits(t *testing.T) {
+	for _, status := range []int{200, 429} {
+		got, _ := ask(t, anthropic.Config{}, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("anthropic-ratelimit-requests-limit", "50")
+			w.Header().Set("anthropic-ratelimit-tokens-limit", "40000")
+			says(status, "application/json", plain)(w, r)
+		})
+		if want := (model.Limits{Requests: 50}); got.Limits != want {
+			t.Errorf("%d: %+v, want %+v", status, got.Limits, want)
+		}
+	}
+}
+
 func TestSlowServer(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stream %t", stream), func(t *testing.T) {
