@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -410,9 +411,9 @@ func TestResets(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		for _, part := range []int{0, 600} {
 			t.Run(fmt.Sprintf("stream %t after %d bytes", stream, part), func(t *testing.T) {
-				requests := 0
+				var requests atomic.Int32
 				m := connect(t, anthropic.Config{Stream: stream}, func(w http.ResponseWriter, r *http.Request) {
-					requests++
+					requests.Add(1)
 					_, _ = io.Copy(io.Discard, r.Body)
 					kind, body := "application/json", plain
 					if stream {
@@ -433,8 +434,8 @@ func TestResets(t *testing.T) {
 					_ = conn.Close()
 				})
 				_, err := m.Query(t.Context(), []model.Message{{Role: model.User, Content: "x"}})
-				if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || !e.Retryable || requests != 1 {
-					t.Errorf("%d requests, %v", requests, err)
+				if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || !e.Retryable || requests.Load() != 1 {
+					t.Errorf("%d requests, %v", requests.Load(), err)
 				}
 			})
 		}

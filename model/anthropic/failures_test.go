@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,9 +87,9 @@ func TestFailures(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			requests := 0
+			var requests atomic.Int32
 			_, err := ask(t, anthropic.Config{Stream: test.stream}, func(w http.ResponseWriter, r *http.Request) {
-				requests++
+				requests.Add(1)
 				says(test.status, test.kind, test.body)(w, r)
 			})
 			e, ok := errors.AsType[*model.Error](err)
@@ -107,8 +108,8 @@ func TestFailures(t *testing.T) {
 			if strings.Contains(err.Error(), "nginx") {
 				t.Errorf("HTML in %v", err)
 			}
-			if requests != 1 {
-				t.Errorf("%d requests", requests)
+			if n := requests.Load(); n != 1 {
+				t.Errorf("%d requests", n)
 			}
 		})
 	}
