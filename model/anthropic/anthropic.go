@@ -94,7 +94,11 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 	within, cancel := context.WithTimeoutCause(ctx, m.config.Timeout,
 		fmt.Errorf("no complete answer within %v", m.config.Timeout))
 	defer cancel()
-	reply, err := m.ask(within, messages)
+	x := m.newExchange()
+	reply, err := m.ask(within, x, messages)
+	// Only the requests: to this API's limits of tokens a prompt that its cache
+	// has does not count, while in a conversation it is most of what is used.
+	reply.Limits.Requests = x.Limits().Requests
 	reply.Tries = 1
 	if err == nil {
 		return reply, nil
@@ -106,30 +110,33 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		if within.Err() != nil {
 			err = context.Cause(within)
 		}
-		err = unreachable(err)
+		err = transport.Unreachable(err)
 	}
 	return reply, m.redact.Error(err)
 }
 
-func (m *Model) ask(ctx context.Context, messages []model.Message) (model.Reply, error) {
+func (m *Model) ask(ctx context.Context, x *transport.Exchange, messages []model.Message) (model.Reply, error) {
 	request, err := m.request(messages)
 	if err != nil {
 		return model.Reply{}, err
 	}
-	raw, err := m.exchange(ctx, request)
+	raw, err := m.exchange(ctx, x, request)
 	if err != nil {
 		return model.Reply{}, err
 	}
 	return parseReply(m.redact.Bytes(raw), m.config.Price)
 }
 
-// exchange returns the answer as a message object, streamed or not.
-func (m *Model) exchange(ctx context.Context, request sdk.MessageNewParams) (json.RawMessage, error) {
+func (m *Model) newExchange() *transport.Exchange {
 	base := m.http.Transport
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	x := &transport.Exchange{Base: base, Fields: m.fields, Limit: maxResponse}
+	return &transport.Exchange{Base: base, Fields: m.fields, Limit: maxResponse}
+}
+
+// exchange returns the answer as a message object, streamed or not.
+func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk.MessageNewParams) (json.RawMessage, error) {
 	options := []option.RequestOption{
 		option.WithHTTPClient(&http.Client{Transport: x, CheckRedirect: sameServer, Jar: m.http.Jar}),
 	}
@@ -165,4 +172,13 @@ func sameServer(req *http.Request, via []*http.Request) error {
 // broken is an answer that makes no sense; asking again may help.
 func broken(format string, args ...any) error {
 	return &model.Error{Status: model.ProviderError, Retryable: true, Err: fmt.Errorf(format, args...)}
+}
+
+// foreign is an answer that is none of this API: it may be a bad moment, or
+// another kind of server.
+func foreign(format string, args ...any) error {
+	return &model.Error{
+		Status: model.ProviderError, Retryable: true, Suspect: true, Err: fmt.Errorf(format, args...),
+		Hint: "check the base URL, and that the server speaks Anthropic's API",
+	}
 }

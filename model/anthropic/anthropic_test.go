@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -307,6 +308,20 @@ func TestWithheldAnswerHasUsage(t *testing.T) {
 	}
 }
 
+// The limit of requests is known of good answers and of bad ones.
+func TestLimits(t *testing.T) {
+	for _, status := range []int{200, 429} {
+		got, _ := ask(t, anthropic.Config{}, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("anthropic-ratelimit-requests-limit", "50")
+			w.Header().Set("anthropic-ratelimit-tokens-limit", "40000")
+			says(status, "application/json", plain)(w, r)
+		})
+		if want := (model.Limits{Requests: 50}); got.Limits != want {
+			t.Errorf("%d: %+v, want %+v", status, got.Limits, want)
+		}
+	}
+}
+
 func TestSlowServer(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stream %t", stream), func(t *testing.T) {
@@ -396,9 +411,9 @@ func TestResets(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		for _, part := range []int{0, 600} {
 			t.Run(fmt.Sprintf("stream %t after %d bytes", stream, part), func(t *testing.T) {
-				requests := 0
+				var requests atomic.Int32
 				m := connect(t, anthropic.Config{Stream: stream}, func(w http.ResponseWriter, r *http.Request) {
-					requests++
+					requests.Add(1)
 					_, _ = io.Copy(io.Discard, r.Body)
 					kind, body := "application/json", plain
 					if stream {
@@ -419,8 +434,8 @@ func TestResets(t *testing.T) {
 					_ = conn.Close()
 				})
 				_, err := m.Query(t.Context(), []model.Message{{Role: model.User, Content: "x"}})
-				if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || !e.Retryable || requests != 1 {
-					t.Errorf("%d requests, %v", requests, err)
+				if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || !e.Retryable || requests.Load() != 1 {
+					t.Errorf("%d requests, %v", requests.Load(), err)
 				}
 			})
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,8 +32,8 @@ func TestFailures(t *testing.T) {
 	}{
 		"wrong key":           {false, 401, js, failure("authentication_error", "invalid x-api-key"), model.AuthenticationError, false, "401 Unauthorized: invalid x-api-key"},
 		"forbidden":           {true, 403, js, failure("permission_error", "no access"), model.AuthenticationError, false, "no access"},
-		"no credit":           {false, 400, js, failure("invalid_request_error", "Your credit balance is too low to access the Anthropic API"), spent, false, "credit balance"},
-		"spending limit":      {false, 400, js, failure("invalid_request_error", "You have reached your specified API usage limits."), spent, false, "usage limits"},
+		"no credit":           {false, 400, js, failure("invalid_request_error", "Your credit balance is too low to access the Anthropic API"), model.AuthenticationError, false, "credit balance"},
+		"spending limit":      {false, 400, js, failure("invalid_request_error", "You have reached your specified API usage limits."), model.AuthenticationError, false, "usage limits"},
 		"no such model":       {false, 404, js, failure("not_found_error", "model: claude-x"), model.BadRequest, false, "model: claude-x"},
 		"bad request":         {true, 400, js, failure("invalid_request_error", "messages: roles must alternate"), model.BadRequest, false, "alternate"},
 		"too long":            {false, 400, js, failure("invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum"), model.ContextWindowExceeded, false, "208310"},
@@ -75,6 +76,9 @@ func TestFailures(t *testing.T) {
 		"event of wrong kind": {true, 200, sse, first + "data: {\"type\":5}\n\n", model.ProviderError, true, "read event"},
 		"a block skipped":     {true, 200, sse, start + "data: {\"type\":\"content_block_start\",\"index\":7,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n", model.ProviderError, true, "put stream together"},
 		"no such block":       {true, 200, sse, start + "data: {\"type\":\"content_block_stop\",\"index\":-1}\n\n", model.ProviderError, true, "put stream together"},
+		"a part of no block":  {true, 200, sse, start + "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"x\"}}\n\n", model.ProviderError, true, "put stream together"},
+		"a part too late":     {true, 200, sse, first + "data: {\"type\":\"content_block_delta\",\"index\":2,\"delta\":{\"type\":\"text_delta\",\"text\":\"x\"}}\n\n", model.ProviderError, true, "put stream together"},
+		"ended twice":         {true, 200, sse, first + "data: {\"type\":\"content_block_stop\",\"index\":2}\n\n", model.ProviderError, true, "put stream together"},
 		"overloaded, event":   {true, 200, sse, event("overloaded_error", "Overloaded"), model.ProviderError, true, "529: Overloaded"},
 		"rate, event":         {true, 200, sse, event("rate_limit_error", "slow down"), model.RateLimited, true, "slow down"},
 		"wrong key, event":    {true, 200, sse, event("authentication_error", "no"), model.AuthenticationError, false, "401"},
@@ -83,9 +87,9 @@ func TestFailures(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			requests := 0
+			var requests atomic.Int32
 			_, err := ask(t, anthropic.Config{Stream: test.stream}, func(w http.ResponseWriter, r *http.Request) {
-				requests++
+				requests.Add(1)
 				says(test.status, test.kind, test.body)(w, r)
 			})
 			e, ok := errors.AsType[*model.Error](err)
@@ -104,15 +108,12 @@ func TestFailures(t *testing.T) {
 			if strings.Contains(err.Error(), "nginx") {
 				t.Errorf("HTML in %v", err)
 			}
-			if requests != 1 {
-				t.Errorf("%d requests", requests)
+			if n := requests.Load(); n != 1 {
+				t.Errorf("%d requests", n)
 			}
 		})
 	}
 }
-
-// spent is the status of an account without credit.
-const spent = model.AuthenticationError
 
 func TestRetryAfter(t *testing.T) {
 	soon := time.Now().Add(100 * time.Second).UTC().Format(http.TimeFormat)

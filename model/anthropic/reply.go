@@ -23,20 +23,20 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	}
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&raw); err != nil {
-		return model.Reply{}, broken("read answer: %w", err)
+		return model.Reply{}, foreign("read answer: %w", err)
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return model.Reply{}, broken("read answer: %w", err)
+		return model.Reply{}, foreign("read answer: %w", err)
 	}
 	if head.Type == "error" || (len(head.Error) > 0 && string(head.Error) != "null") {
 		return model.Reply{}, failed(raw)
 	}
 	if head.Content == nil {
-		return model.Reply{}, broken("the answer has no content")
+		return model.Reply{}, foreign("the answer has no content")
 	}
 	var m sdk.Message
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return model.Reply{}, broken("read answer: %w", err)
+		return model.Reply{}, foreign("read answer: %w", err)
 	}
 	message, err := messageOf(m.Content)
 	if err != nil {
@@ -74,7 +74,7 @@ func messageOf(blocks []sdk.ContentBlockUnion) (model.Message, error) {
 		case "tool_use":
 			m.Calls = append(m.Calls, model.Call{ID: b.ID, Name: b.Name, Arguments: arguments(b.Input)})
 		case "":
-			return m, broken("read answer: a part of it is of no kind")
+			return m, foreign("read answer: a part of it is of no kind")
 		default:
 			keep = true
 		}

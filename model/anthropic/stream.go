@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -42,6 +43,9 @@ func receive(body io.Reader) (json.RawMessage, error) {
 type fold struct {
 	message sdk.Message
 	started bool
+	// growing are the blocks that are not complete, by index: the library joins
+	// strings part by part, at a cost that grows with their square.
+	growing map[int64]*growing
 	// torn are the arguments of calls that are no JSON, by block. The library
 	// drops these; who wrote them is to be told.
 	torn map[int64]string
@@ -65,30 +69,84 @@ func (f *fold) add(data []byte) (done bool, err error) {
 	case kind.Type == "message_start":
 		*f = fold{started: true}
 	case !f.started:
-		return false, broken("the stream begins with %.40q", kind.Type)
+		return false, foreign("the stream begins with %.40q", kind.Type)
 	}
 	var event sdk.MessageStreamEventUnion
 	if err := json.Unmarshal(data, &event); err != nil {
 		return false, broken("read event: %w", err)
 	}
 	switch kind.Type {
+	case "content_block_start":
+		if f.growing == nil {
+			f.growing = map[int64]*growing{}
+		}
+		f.growing[event.Index] = &growing{}
+	case "content_block_delta":
+		g := f.growing[event.Index]
+		if g == nil {
+			return false, broken("put stream together: block %d goes on, and was not begun", event.Index)
+		}
+		if g.add(event.Delta) {
+			return false, nil
+		}
 	case "content_block_stop":
-		f.keepTorn(event.Index)
+		err = f.complete(event.Index)
 	case "message_stop": // blocks may still be open
-		for i := range f.message.Content {
-			f.keepTorn(int64(i))
+		for index := range f.growing {
+			err = errors.Join(err, f.complete(index))
 		}
 	}
-	if err := f.message.Accumulate(event); err != nil {
+	if err = errors.Join(err, f.message.Accumulate(event)); err != nil {
 		return false, broken("put stream together: %w", err)
 	}
 	return kind.Type == "message_stop", nil
 }
 
-func (f *fold) keepTorn(index int64) {
-	if index < 0 || index >= int64(len(f.message.Content)) {
-		return // the library has a word for it
+// growing is what came of a block's texts.
+type growing struct{ text, thinking, input, signature strings.Builder }
+
+// add takes a part of a text, and says whether it was one.
+func (g *growing) add(d sdk.MessageStreamEventUnionDelta) bool {
+	switch d.Type {
+	case "text_delta":
+		g.text.WriteString(d.Text)
+	case "thinking_delta":
+		g.thinking.WriteString(d.Thinking)
+	case "input_json_delta":
+		g.input.WriteString(d.PartialJSON)
+	case "signature_delta":
+		g.signature.WriteString(d.Signature)
+	default:
+		return false
 	}
+	return true
+}
+
+// complete gives a block what came of its texts.
+func (f *fold) complete(index int64) error {
+	g := f.growing[index]
+	if g == nil {
+		return fmt.Errorf("block %d ends, and was not begun", index)
+	}
+	delete(f.growing, index)
+	event := sdk.MessageStreamEventUnion{Type: "content_block_delta", Index: index}
+	for kind, part := range map[string]*strings.Builder{
+		"text_delta": &g.text, "thinking_delta": &g.thinking, "input_json_delta": &g.input, "signature_delta": &g.signature,
+	} {
+		if part.Len() == 0 {
+			continue
+		}
+		text := part.String()
+		event.Delta = sdk.MessageStreamEventUnionDelta{Type: kind, Text: text, Thinking: text, PartialJSON: text, Signature: text}
+		if err := f.message.Accumulate(event); err != nil {
+			return err
+		}
+	}
+	f.keepTorn(index)
+	return nil
+}
+
+func (f *fold) keepTorn(index int64) {
 	if input := f.message.Content[index].Input; len(input) > 0 && !json.Valid(input) {
 		if f.torn == nil {
 			f.torn = map[int64]string{}

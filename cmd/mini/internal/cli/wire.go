@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -96,7 +98,7 @@ func newProvider(cfg *configs.Resolved, all *governor.Governors, changed func(go
 		return nil, err
 	}
 	m.Price = known.Price
-	bare, err := newBare(m, key)
+	client, err := newClient(m, key)
 	if err != nil {
 		return nil, before(err)
 	}
@@ -104,11 +106,11 @@ func newProvider(cfg *configs.Resolved, all *governor.Governors, changed func(go
 	g := all.For(m.BaseURL, key, governor.Config{
 		Requests: m.RequestsPerMinute, Tokens: m.TokensPerMinute, Concurrent: m.MaxConcurrent, MaxPause: wait, Changed: changed,
 	})
-	return retry.New(g.Model(bare), retry.Policy{MaxTries: m.MaxTries, MaxWait: wait}), nil
+	return retry.New(g.Model(client), retry.Policy{MaxTries: m.MaxTries, MaxWait: wait}), nil
 }
 
-// newBare is the provider alone: each query is one request.
-func newBare(m configs.Model, key string) (model.Model, error) {
+// newClient makes what asks the provider once.
+func newClient(m configs.Model, key string) (model.Model, error) {
 	if m.Class == "anthropic" {
 		return anthropic.New(anthropic.Config{
 			Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream,
