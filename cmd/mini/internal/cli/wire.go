@@ -92,6 +92,7 @@ func newOpenAI(cfg *configs.Resolved, all *governor.Governors, changed func(gove
 	}
 	om, err := openai.New(openai.Config{
 		Name: m.Name, BaseURL: base, APIKey: key, Kwargs: m.Kwargs, Stream: m.Stream,
+		Tools:   cfg.Agent.Tools(),
 		Timeout: duration(m.Timeout), Price: m.Price,
 	})
 	if err != nil {
