@@ -133,17 +133,17 @@ func TestParseKeepsTimes(t *testing.T) {
 
 func TestParseSaysWhatIsWrong(t *testing.T) {
 	tests := map[string]struct{ data, want string }{
-		"empty":           {"", "unexpected end"},
-		"not JSON":        {"hello", "invalid character"},
-		"cut":             {toolCalls[:200], "unexpected end"},
-		"other object":    {`{"history":[],"trajectory":[]}`, "there are no messages"},
-		"null messages":   {`{"messages":null}`, "there are no messages"},
-		"other format":    {`{"trajectory_format":"x-3","messages":[]}`, `trajectory_format "x-3" is not known`},
-		"no role":         {`[{"role":"user"},{"content":"x"}]`, "messages[1]: role is missing"},
-		"wrong content":   {`[{"role":"user","content":{"a":1}}]`, "messages[0].content: "},
-		"empty action":    {`[{"role":"assistant","extra":{"actions":[{}]}}]`, "messages[0].extra.actions[0]: command is missing"},
-		"wrong info":      {`{"info":{"exit_status":7},"messages":[]}`, "info: "},
-		"too deep":        {strings.Repeat("[", 1e6), "exceeded max depth"},
+		"empty":         {"", "unexpected end"},
+		"not JSON":      {"hello", "invalid character"},
+		"cut":           {toolCalls[:200], "unexpected end"},
+		"other object":  {`{"history":[],"trajectory":[]}`, "there are no messages"},
+		"null messages": {`{"messages":null}`, "there are no messages"},
+		"other format":  {`{"trajectory_format":"x-3","messages":[]}`, `trajectory_format "x-3" is not known`},
+		"no role":       {`[{"role":"user"},{"content":"x"}]`, "messages[1]: role is missing"},
+		"wrong content": {`[{"role":"user","content":{"a":1}}]`, "messages[0].content: "},
+		"empty action":  {`[{"role":"assistant","extra":{"actions":[{}]}}]`, "messages[0].extra.actions[0]: command is missing"},
+		"wrong info":    {`{"info":{"exit_status":7},"messages":[]}`, "info: "},
+		"too deep":      {strings.Repeat("[", 1e6), "exceeded max depth"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

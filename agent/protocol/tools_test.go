@@ -99,16 +99,19 @@ func TestRepliesWithCalls(t *testing.T) {
 		"two":                        {false, calling(model.FinishTools, many[:2]...), "", nil, nil},
 		"two where one may be": {
 			true, calling(model.FinishTools, many[:2]...), "2 tool calls, and exactly one",
-			[]string{"TOLD", "2 tool calls"}, []string{"0", "1"},
+			[]string{"TOLD", "2 tool calls"},
+			[]string{"0", "1"},
 		},
 		"too many": {false, calling(model.FinishTools, many...), "at most 64 are run", nil, nil},
 		"one wrong of three": {
 			false, calling(model.FinishTools, many[0], bad, many[1]), "end too early",
-			[]string{"another call", "TOLD", "another call"}, []string{"0", "b", "1"},
+			[]string{"another call", "TOLD", "another call"},
+			[]string{"0", "b", "1"},
 		},
 		"two wrong": {
 			false, calling(model.FinishTools, bad, model.Call{ID: "c", Name: "x", Arguments: "{}"}), "end too early",
-			[]string{"TOLD", `no tool "x"`}, []string{"b", "c"},
+			[]string{"TOLD", `no tool "x"`},
+			[]string{"b", "c"},
 		},
 	}
 	for name, tt := range tests {

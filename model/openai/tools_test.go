@@ -86,10 +86,12 @@ func TestToolCallsOfAnswers(t *testing.T) {
 		body   string
 		want   model.Message
 	}{
-		"plain": {false, `{"choices":[{"message":{"role":"assistant","content":null,"reasoning_content":"so","tool_calls":[
+		"plain": {
+			false, `{"choices":[{"message":{"role":"assistant","content":null,"reasoning_content":"so","tool_calls":[
 			{"id":"a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},
 			{"id":"b","type":"function","function":{"name":"bash","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
-			model.Message{Calls: two, Reasoning: "so"}},
+			model.Message{Calls: two, Reasoning: "so"},
+		},
 		"in parts": {true, chunks(
 			`"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":""}}]`,
 			`"tool_calls":[{"index":0,"function":{"arguments":"{\"com"}}]`,
