@@ -20,6 +20,15 @@ const (
 // Speaks is the protocol of a configuration; the error is a *FieldError.
 func (c Config) Speaks() (protocol.Protocol, error) { return c.protocol() }
 
+// Tools are what requests must offer to the model, for its protocol.
+func (c Config) Tools() []model.Definition {
+	p, err := c.protocol()
+	if err != nil {
+		return nil // New says so
+	}
+	return p.Tools()
+}
+
 // protocol is the one switch from names to protocols.
 func (c Config) protocol() (protocol.Protocol, error) {
 	if c.ToolCalls != "" && c.ToolCalls != CallsAll && c.ToolCalls != CallsOne {

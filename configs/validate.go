@@ -71,7 +71,8 @@ func (r *Resolved) validateModel() []error {
 			"keys are never part of the configuration, which is written to files; put it into an environment variable and name that in model.api_key_env"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Kwargs)) {
-		if answer, ok := peerKwargs[name]; ok && (name != "parallel_tool_calls" || r.Agent.Protocol != protocol.Tools) {
+		offered := name == "parallel_tool_calls" && r.Agent.Protocol == protocol.Tools
+		if answer, ok := peerKwargs[name]; ok && !offered {
 			errs = append(errs, r.errorf("model.model_kwargs."+name, "%s", answer))
 		}
 	}

@@ -41,6 +41,8 @@ type Config struct {
 	// They win over what mini would send. "model", "messages" and "stream" are
 	// refused, for they have a place of their own, and so are keys.
 	Kwargs map[string]any
+	// Tools are offered to the model with every request.
+	Tools []model.Definition
 	// Stream asks for the answer in parts. Connections then do not idle while
 	// a model thinks, which some proxies cut. A server that cannot do that is
 	// asked plainly from then on.

@@ -301,30 +301,6 @@ func TestLengthIsAReply(t *testing.T) {
 	}
 }
 
-func TestToolCallsAreKeptRaw(t *testing.T) {
-	const stream = `data: {"choices":[{"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":"{\"co"}}]}}]}
-
-data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"mmand\":1}"}},{"index":1,"id":"b","function":{"name":"x","arguments":"{}"}}]}}]}
-
-data: {"choices":[{"delta":{"reasoning":"or"}}]}
-
-data: {"choices":[{"delta":{"reasoning":" so"},"finish_reason":"tool_calls"}]}
-
-`
-	got, err := ask(t, openai.Config{Stream: true}, says(200, "text/event-stream", stream))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Message.Content != "" || got.Message.Reasoning != "or so" || got.Finish != "tool_calls" {
-		t.Errorf("%+v", got)
-	}
-	for _, part := range []string{`"arguments":"{\"command\":1}"`, `"id":"a"`, `"id":"b"`} {
-		if !strings.Contains(string(got.Raw), part) {
-			t.Errorf("%s is not in %s", part, got.Raw)
-		}
-	}
-}
-
 func TestSlowServer(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stream %t", stream), func(t *testing.T) {

@@ -13,24 +13,6 @@ import (
 	"github.com/minibench/mini/model/transport"
 )
 
-// placeholder stands for a message without text, for an empty content is left
-// out by the client library, and refused by many servers.
-const placeholder = "(empty)"
-
-func outgoing(messages []model.Message, reasoning bool) []client.ChatCompletionMessage {
-	out := make([]client.ChatCompletionMessage, len(messages))
-	for i, m := range messages {
-		out[i] = client.ChatCompletionMessage{Role: string(m.Role), Content: m.Content}
-		if m.Content == "" {
-			out[i].Content = placeholder
-		}
-		if reasoning && m.Role == model.Assistant {
-			out[i].ReasoningContent = m.Reasoning
-		}
-	}
-	return out
-}
-
 // extras are the parts of an answer that the client library leaves out.
 type extras struct {
 	Error   json.RawMessage `json:"error"`
@@ -100,7 +82,11 @@ func messageOf(m client.ChatCompletionMessage, reasoning string) model.Message {
 	if m.ReasoningContent != "" {
 		reasoning = m.ReasoningContent
 	}
-	return model.Message{Role: model.Assistant, Content: m.Content + parts.String(), Reasoning: reasoning}
+	out := model.Message{Role: model.Assistant, Content: m.Content + parts.String(), Reasoning: reasoning}
+	for _, c := range m.ToolCalls {
+		out.Calls = append(out.Calls, model.Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+	}
+	return out
 }
 
 func usageOf(u client.Usage, more extras) model.Usage {
@@ -126,7 +112,7 @@ func checkFinish(r model.Reply, refusal string) error {
 		return broken("the server broke the answer off")
 	case r.Finish == model.FinishFilter:
 		return &model.Error{Status: model.ContentRefused, Err: errors.New("the provider's content filter withheld the answer")}
-	case refusal != "" && r.Message.Content == "":
+	case refusal != "" && r.Message.Content == "" && len(r.Message.Calls) == 0:
 		return &model.Error{Status: model.ContentRefused, Err: fmt.Errorf("the model refused: %s", refusal)}
 	}
 	return nil

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -98,7 +96,7 @@ func newProvider(cfg *configs.Resolved, all *governor.Governors, changed func(go
 		return nil, err
 	}
 	m.Price = known.Price
-	client, err := newClient(m, key)
+	client, err := newClient(m, key, cfg.Agent.Tools())
 	if err != nil {
 		return nil, before(err)
 	}
@@ -110,16 +108,16 @@ func newProvider(cfg *configs.Resolved, all *governor.Governors, changed func(go
 }
 
 // newClient makes what asks the provider once.
-func newClient(m configs.Model, key string) (model.Model, error) {
+func newClient(m configs.Model, key string, tools []model.Definition) (model.Model, error) {
 	if m.Class == "anthropic" {
 		return anthropic.New(anthropic.Config{
 			Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream,
-			Timeout: duration(m.Timeout), Price: m.Price, Cache: m.Cache,
+			Timeout: duration(m.Timeout), Price: m.Price, Cache: m.Cache, Tools: tools,
 		})
 	}
 	return openai.New(openai.Config{
 		Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Stream: m.Stream,
-		Timeout: duration(m.Timeout), Price: m.Price,
+		Timeout: duration(m.Timeout), Price: m.Price, Tools: tools,
 	})
 }
 
