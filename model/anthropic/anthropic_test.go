@@ -282,7 +282,7 @@ func TestUsageAndCost(t *testing.T) {
 			0,
 		},
 		"absurd": {
-			price, usage(`{"input_tokens":-9223372036854775808,"cache_creation":{"ephemeral_1h_input_tokens":7},"cache_read_input_tokens":-1,"output_tokens":-1}`), model.Usage{}, 0,
+			price, usage(`{"input_tokens":-9223372036854775808,"cache_creation":{"ephemeral_1h_input_tokens":7},"cache_read_input_tokens":-1,"output_tokens":-1}`), model.Usage{Unpriced: 1}, 0,
 		},
 	}
 	for name, test := range tests {
