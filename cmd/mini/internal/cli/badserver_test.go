@@ -13,6 +13,7 @@ func badDays(well http.Handler) http.Handler {
 	var atOnce, refused atomic.Int32
 	mux := http.NewServeMux()
 	mux.Handle("/", well)
+	mux.Handle("/leaky/", leaky())
 	mux.HandleFunc("/page/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprint(w, "<!doctype html><title>Welcome</title>")
