@@ -2,10 +2,23 @@ package cli_test
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
+	"testing"
 )
+
+// newUnknown is a server with TLS whose certificate nobody trusts.
+func newUnknown(t *testing.T) *httptest.Server {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
 
 // badDays serves, below paths of their own, what goes wrong with servers, and
 // passes everything else on.
