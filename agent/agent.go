@@ -4,7 +4,8 @@
 //
 // The package knows two collaborators, an environment and a model, both by
 // their interfaces; what happened goes to a Recorder as it happens. History is
-// linear: messages are appended and never changed.
+// linear: messages are appended and never changed. How a model writes its
+// commands is agent/protocol's affair.
 //
 //	a, err := agent.New(cfg)
 //	out := a.Run(ctx, agent.Session{Model: m, Environment: box, Recorder: journal, Task: task})
@@ -14,6 +15,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -24,7 +26,7 @@ import (
 type Agent struct {
 	cfg       Config
 	templates templates
-	actions   actionParser
+	protocol  protocol.Protocol
 }
 
 // Session is what one attempt works with.
@@ -33,6 +35,9 @@ type Session struct {
 	Environment env.Environment
 	Recorder    Recorder
 	Task        Task
+	// Allow is asked before each call of the model; its error ends the attempt,
+	// as ErrBudgetExhausted does. nil allows everything.
+	Allow func() error
 	// Approve is asked before each command; nil approves everything.
 	Approve func(ctx context.Context, command string) error
 }
@@ -52,7 +57,7 @@ type Recorder interface {
 // loop asks, acts and observes until something ends the attempt; what ended it
 // is the error, which is never nil.
 func (r *run) loop(ctx context.Context) error {
-	if err := r.begin(); err != nil {
+	if err := r.begin(ctx); err != nil {
 		return err
 	}
 	for {
@@ -67,7 +72,7 @@ func (r *run) loop(ctx context.Context) error {
 	}
 }
 
-// step is one model call and the execution of its action.
+// step is one model call and the execution of its actions.
 func (r *run) step(ctx context.Context) error {
 	if err := r.checkLimits(); err != nil {
 		return err
@@ -76,19 +81,29 @@ func (r *run) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	command, err := r.action(reply)
+	actions, err := r.read(reply)
 	if err != nil {
 		return err
 	}
-	if err := r.approve(ctx, command); err != nil {
+	for i, a := range actions {
+		if err := r.act(ctx, a); err != nil {
+			return r.leave(actions[i:], err)
+		}
+	}
+	return nil
+}
+
+// act runs one command and tells the model what it did.
+func (r *run) act(ctx context.Context, a protocol.Action) error {
+	if err := r.approve(ctx, a); err != nil {
 		return err
 	}
-	result, err := r.execute(ctx, command)
+	result, err := r.execute(ctx, a.Command)
 	if err != nil {
 		return err
 	}
 	if text, ok := submission(result); ok {
-		return r.submit(ctx, text)
+		return r.submit(ctx, a, text)
 	}
-	return r.observe(result)
+	return r.observe(ctx, a, result)
 }

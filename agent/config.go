@@ -19,9 +19,18 @@ type Config struct {
 	InstanceTemplate    string `yaml:"instance_template" json:"instance_template"`
 	ObservationTemplate string `yaml:"observation_template" json:"observation_template"`
 	FormatErrorTemplate string `yaml:"format_error_template" json:"format_error_template"`
-	// ActionRegex finds commands in a reply; its only group is the command.
-	// "." matches line ends too. Empty means DefaultActionRegex.
+	// Protocol is how the model writes its commands: "text" (a fenced block, the
+	// default), "xml" (a tag) or "tools" (calls of a native tool).
+	Protocol string `yaml:"protocol" json:"protocol,omitempty"`
+	// ActionRegex finds commands in a reply of the protocol text; its only group
+	// is the command. "." matches line ends too. Empty means
+	// protocol.DefaultRegex.
 	ActionRegex string `yaml:"action_regex" json:"action_regex"`
+	// ActionTag is the tag of the protocol xml; empty means protocol.DefaultTag.
+	ActionTag string `yaml:"action_tag" json:"action_tag,omitempty"`
+	// ToolCalls says how many calls a reply of the protocol tools may have:
+	// "all" (the default) runs them in their order, "one" refuses several.
+	ToolCalls string `yaml:"tool_calls" json:"tool_calls,omitempty"`
 
 	// StepLimit bounds model calls, CostLimit US dollars, WallTimeLimit
 	// seconds of an attempt, those not counted that it waits for the provider
@@ -33,6 +42,7 @@ type Config struct {
 	MaxFormatErrors int `yaml:"max_consecutive_format_errors" json:"max_consecutive_format_errors"`
 
 	Observation Observation `yaml:"observation" json:"observation"`
+	Images      Images      `yaml:"images" json:"images,omitzero"`
 
 	// Autosubmit turns the working diff into the submission when a limit ends
 	// the attempt.
@@ -98,15 +108,15 @@ func New(cfg Config) (*Agent, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	actions, err := newActionParser(cfg.ActionRegex)
-	if err != nil {
-		return nil, &FieldError{Field: "action_regex", Err: err}
-	}
-	templates, err := parseTemplates(cfg)
+	p, err := cfg.protocol()
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{cfg: cfg, templates: templates, actions: actions}, nil
+	templates, err := parseTemplates(cfg, p)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{cfg: cfg, templates: templates, protocol: p}, nil
 }
 
 // Check renders the prompts of a task as far as they can be without a sandbox
@@ -137,7 +147,7 @@ func (c Config) validate() error {
 			return &FieldError{Field: n.field, Err: fmt.Errorf("%v is negative; 0 means no limit", n.value)}
 		}
 	}
-	if err := c.validatePatch(); err != nil {
+	if err := firstOf([]error{c.validatePatch(), c.validateImages()}); err != nil {
 		return err
 	}
 	o := c.Observation

@@ -9,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -91,7 +91,7 @@ func orCause(ctx context.Context, err error) error {
 // submit decides what the agent's submission is, where a patch is expected:
 // its text, if git apply takes it on a clean tree; nothing yet, the first time
 // that git does not; else the working diff.
-func (r *run) submit(ctx context.Context, text []byte) error {
+func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error {
 	asIs := &Submitted{Patch: text, Source: trajectories.SourceSubmitted}
 	workingDiff := &Submitted{Source: trajectories.SourceWorktree}
 	if r.cfg.Submission != SubmissionPatch || r.tree.Base == "" {
@@ -123,21 +123,20 @@ func (r *run) submit(ctx context.Context, text []byte) error {
 		return &Submitted{Patch: found.Patch, Source: trajectories.SourceSubmitted}
 	case rec.Returned:
 		r.returned = true
-		return malformed(found.Refusal)
+		return r.malformed(a, found.Refusal)
 	}
 	r.warnings = append(r.warnings, "the submission does not apply, so that the working diff counts instead: "+found.Refusal)
 	return workingDiff
 }
 
 // malformed tells the model what git said of its patch.
-func malformed(refusal string) *Feedback {
+func (r *run) malformed(a protocol.Action, refusal string) *Feedback {
 	text := "The work is not handed in yet: what followed the submit line is no patch that git apply takes on a clean checkout. It says:\n\n" +
 		refusal + "\n\nMake the patch anew with git diff, at the top of the repository and unedited, and hand it in again. " +
 		"If that one does not apply either, the state of the files counts instead."
-	return &Feedback{Reason: "MalformedPatch", Messages: []trajectories.Message{{
-		Message: model.Message{Role: model.User, Content: text},
-		Cause:   trajectories.CauseMalformedPatch,
-	}}}
+	f := &Feedback{Reason: "MalformedPatch"}
+	f.add(trajectories.CauseMalformedPatch, r.protocol.Answer(a, text))
+	return f
 }
 
 // keepDiff records the working diff and gives it its place in the outcome: the

@@ -3,9 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
@@ -17,13 +17,15 @@ import (
 type run struct {
 	*Agent
 	Session
-	info     env.Info
-	messages []model.Message
-	clock    *clock
-	steps    int
-	usage    model.Usage
-	cost     model.Cost
-	badRow   int // format errors in a row
+	info        env.Info
+	messages    []model.Message
+	clock       *clock
+	steps       int
+	usage       model.Usage
+	cost        model.Cost
+	badRow      int // format errors in a row
+	images      int // shown so far, imagesBytes in all
+	imagesBytes int
 	// What is known of the repository; tree is nil before it was looked for.
 	tree      *worktree.Tree
 	returned  bool   // a submission that does not apply was given back
@@ -32,7 +34,7 @@ type run struct {
 }
 
 // begin says the system and instance prompts.
-func (r *run) begin() error {
+func (r *run) begin(ctx context.Context) error {
 	vars := r.variables()
 	system, err := r.templates.system.render(vars)
 	if err != nil {
@@ -42,7 +44,11 @@ func (r *run) begin() error {
 	if err != nil {
 		return err
 	}
-	return r.say(prompted(model.System, system), prompted(model.User, task))
+	told := prompted(model.User, task)
+	if err := r.illustrate(ctx, &told.Message); err != nil {
+		return err
+	}
+	return r.say(prompted(model.System, system), told)
 }
 
 func prompted(role model.Role, text string) trajectories.Message {
@@ -70,6 +76,9 @@ func (r *run) checkLimits() error {
 	}
 	if limit := r.cfg.wallTime(); limit > 0 && r.clock.worked() >= limit {
 		return ErrTimeExceeded
+	}
+	if r.Allow != nil {
+		return r.Allow()
 	}
 	return nil
 }
@@ -103,59 +112,23 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	return reply, err
 }
 
-// action finds the one command of a reply; a reply with none or several is a
-// format error, which the model is told of.
-func (r *run) action(reply model.Reply) (string, error) {
-	commands := r.actions.parse(reply.Message.Content)
-	err := r.say(trajectories.Message{Message: reply.Message, Cause: trajectories.CauseReply, Actions: commands})
-	if err != nil {
-		return "", err
-	}
-	if len(commands) == 1 {
-		r.badRow = 0
-		return commands[0], nil
-	}
-	r.badRow++
-	if r.cfg.MaxFormatErrors > 0 && r.badRow >= r.cfg.MaxFormatErrors {
-		return "", ErrRepeatedFormatError
-	}
-	return "", r.formatError(len(commands), reply.Finish)
-}
-
-func (r *run) formatError(actions int, finish model.Finish) error {
-	cut := finish == model.FinishLength
-	text := fmt.Sprintf("your reply has %d commands, and exactly one is needed", actions)
-	switch {
-	case cut:
-		text = "your reply reached the token limit and was cut off before its command was complete"
-	case actions == 0:
-		text = "your reply has no command"
-	}
-	said, err := r.templates.formatError.render(merged(r.variables(), formatErrorValues(text, actions, string(finish), cut)))
-	if err != nil {
-		return err
-	}
-	return &Feedback{Reason: "FormatError", Messages: []trajectories.Message{{
-		Message: model.Message{Role: model.User, Content: said},
-		Cause:   trajectories.CauseFormatError,
-	}}}
-}
-
 // approve asks whoever watches; a refusal is told to the model.
-func (r *run) approve(ctx context.Context, command string) error {
+func (r *run) approve(ctx context.Context, a protocol.Action) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if r.Approve == nil {
 		return nil
 	}
-	err := r.Approve(ctx, command)
+	err := r.Approve(ctx, a.Command)
 	if rejected, ok := errors.AsType[*Rejected](err); ok {
 		text := "The user did not let this command run."
 		if rejected.Comment != "" {
 			text += " The user says: " + rejected.Comment
 		}
-		return &Feedback{Reason: "UserRejection", Messages: []trajectories.Message{{
-			Message: model.Message{Role: model.User, Content: text},
-			Cause:   trajectories.CauseRejection,
-		}}}
+		f := &Feedback{Reason: "UserRejection"}
+		f.add(trajectories.CauseRejection, r.protocol.Answer(a, text))
+		return f
 	}
 	return err
 }
@@ -180,16 +153,17 @@ func (c Config) outputLimit() int {
 }
 
 // observe tells the model what its command did.
-func (r *run) observe(res env.Result) error {
+func (r *run) observe(ctx context.Context, a protocol.Action, res env.Result) error {
 	vars := merged(r.variables(), observed(r.cfg.Observation.look(res), res, exception(res, r.cfg.Timeout)))
 	text, err := r.templates.observation.render(vars)
 	if err != nil {
 		return err
 	}
-	return r.say(trajectories.Message{
-		Message: model.Message{Role: model.User, Content: text},
-		Cause:   trajectories.CauseObservation,
-	})
+	m := trajectories.Message{Message: r.protocol.Answer(a, text), Cause: trajectories.CauseObservation}
+	if err := r.show(ctx, &m.Message, res); err != nil {
+		return err
+	}
+	return r.say(m)
 }
 
 func executionRecord(script string, start time.Time, res env.Result, exception string) trajectories.Execution {

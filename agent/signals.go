@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -38,6 +39,12 @@ type Feedback struct {
 }
 
 func (f *Feedback) Error() string { return f.Reason }
+
+func (f *Feedback) add(cause trajectories.Cause, messages ...model.Message) {
+	for _, m := range messages {
+		f.Messages = append(f.Messages, trajectories.Message{Message: m, Cause: cause})
+	}
+}
 
 // Rejected is what Session.Approve returns to refuse a command; the model is
 // told the comment and goes on.

@@ -11,6 +11,8 @@ import (
 	"text/template/parse"
 
 	"github.com/Masterminds/sprig/v3"
+
+	"github.com/minibench/mini/agent/protocol"
 )
 
 // templates are the four prompts of an agent and its start-up command.
@@ -24,10 +26,11 @@ type prompt struct {
 	tmpl  *template.Template
 }
 
-func parseTemplates(cfg Config) (templates, error) {
+func parseTemplates(cfg Config, p protocol.Protocol) (templates, error) {
+	functions := functions(p)
 	var t templates
 	var errs []error
-	for _, p := range []struct {
+	for _, f := range []struct {
 		into  *prompt
 		field string
 		text  string
@@ -40,7 +43,7 @@ func parseTemplates(cfg Config) (templates, error) {
 		{&t.startup, "env_startup_command", cfg.StartupCommand, sessionVariables},
 	} {
 		var err error
-		*p.into, err = parsePrompt(p.field, p.text, p.vars)
+		*f.into, err = parsePrompt(f.field, f.text, f.vars, functions)
 		errs = append(errs, err)
 	}
 	if err := firstOf(errs); err != nil {
@@ -86,10 +89,17 @@ func (t templates) checkColumns(columns map[string]any) error {
 	return nil
 }
 
-func parsePrompt(field, text string, known []string) (prompt, error) {
-	// Hermetic: the other functions of sprig read the host's environment, and
-	// a prompt must not be able to show a key.
-	tmpl, err := template.New(field).Option("missingkey=error").Funcs(sprig.HermeticTxtFuncMap()).Parse(text)
+// functions are what templates can call. Hermetic: the other functions of sprig
+// read the host's environment, and a prompt must not be able to show a key.
+// example shows a command in the words of the protocol.
+func functions(p protocol.Protocol) template.FuncMap {
+	f := sprig.HermeticTxtFuncMap()
+	f["example"] = func(command string) string { return protocol.Example(p, command) }
+	return f
+}
+
+func parsePrompt(field, text string, known []string, functions template.FuncMap) (prompt, error) {
+	tmpl, err := template.New(field).Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {
 		return prompt{}, templateError(field, err)
 	}

@@ -36,6 +36,14 @@ func TestNewFindsMistakes(t *testing.T) {
 		{"a variable of another template", func(c *Config) { c.SystemTemplate = "{{.returncode}}" }, "system_template", 1, ".returncode"},
 		{"wrong use", func(c *Config) { c.ObservationTemplate = "{{.output.text}}" }, "observation_template", 1, "text"},
 		{"bad regex", func(c *Config) { c.ActionRegex = "(" }, "action_regex", 0, "missing closing"},
+		{"unknown protocol", func(c *Config) { c.Protocol = "yaml" }, "protocol", 0, `"yaml" is not one of text, xml, tools`},
+		{"a pattern where none is used", func(c *Config) { c.Protocol, c.ActionRegex = "tools", "(a)" }, "action_regex", 0, "the protocol tools has no pattern"},
+		{"bad tag", func(c *Config) { c.Protocol, c.ActionTag = "xml", "<a>" }, "action_tag", 0, "no name of a tag"},
+		{"tool calls", func(c *Config) { c.ToolCalls = "two" }, "tool_calls", 0, `"two" is neither "all" nor "one"`},
+		{
+			"unknown variable in what another protocol is told",
+			func(c *Config) { c.SystemTemplate = `{{if eq .protocol "tools"}}{{.nope}}{{end}}` }, "system_template", 1, ".nope",
+		},
 		{"negative limit", func(c *Config) { c.StepLimit = -1 }, "step_limit", 0, "negative"},
 		{"observation", func(c *Config) { c.Observation = Observation{MaxChars: 10, HeadChars: 9, TailChars: 9} }, "observation", 0, "exceed"},
 	}

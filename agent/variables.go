@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 
+	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/env"
 )
 
@@ -15,6 +17,7 @@ var (
 		"task", "instance",
 		"system", "node", "release", "version", "machine", // uname of the sandbox
 		"cwd", "network",
+		"protocol", "action_tag", "tool_calls", "image_marker",
 		"step_limit", "cost_limit", "wall_time_limit_seconds", "timeout_seconds",
 		"n_model_calls", "model_cost", "elapsed_seconds",
 	}
@@ -33,7 +36,9 @@ func (c Config) variables(t Task, info env.Info, steps int, cost, elapsed float6
 		"task": t.Text, "instance": orEmpty(t.Instance),
 		"system": info.System, "node": info.Node, "release": info.Release, "version": info.Version, "machine": info.Machine,
 		"cwd": info.Dir, "network": info.Network,
-		"step_limit": c.StepLimit, "cost_limit": c.CostLimit, "wall_time_limit_seconds": c.WallTimeLimit,
+		"protocol": c.protocolName(), "action_tag": cmp.Or(c.ActionTag, protocol.DefaultTag), "tool_calls": cmp.Or(c.ToolCalls, CallsAll),
+		"image_marker": c.imageMarker(),
+		"step_limit":   c.StepLimit, "cost_limit": c.CostLimit, "wall_time_limit_seconds": c.WallTimeLimit,
 		"timeout_seconds": c.Timeout.Seconds(),
 		"n_model_calls":   steps, "model_cost": cost, "elapsed_seconds": elapsed,
 	}

@@ -56,6 +56,13 @@ type Model struct {
 	TokensPerMinute   int64       `yaml:"tokens_per_minute" json:"tokens_per_minute,omitempty"`
 	MaxConcurrent     int         `yaml:"max_concurrent" json:"max_concurrent,omitempty"`
 	Price             model.Price `yaml:"price" json:"price"`
+	// PriceAs names the model of the table whose price is meant, for one behind a
+	// proxy; PriceFile is a table of one's own, in the form of mini's.
+	PriceAs   string `yaml:"price_as" json:"price_as,omitempty"`
+	PriceFile string `yaml:"price_file" json:"price_file,omitempty"`
+	// Images says whether the model takes images: "yes", "no", or "auto" (the
+	// default), which looks for it in the table of models.
+	Images string `yaml:"images" json:"images,omitempty"`
 	// Replies is the file of the scripted model.
 	Replies string `yaml:"replies" json:"replies,omitempty"`
 	// Delay is how long the scripted model takes for a reply, in seconds.
@@ -136,6 +143,11 @@ type Run struct {
 	// MaxTries bounds how often one run tries an instance whose sandbox or
 	// provider fails.
 	MaxTries int `yaml:"max_tries" json:"max_tries"`
+	// TotalCostLimit bounds the US dollars, TotalCalls the calls of the model, of
+	// all attempts in a run's folder together; 0 means no bound. What runs then
+	// ends as interrupted, and is made again with a larger bound.
+	TotalCostLimit float64 `yaml:"total_cost_limit" json:"total_cost_limit,omitempty"`
+	TotalCalls     int     `yaml:"total_calls" json:"total_calls,omitempty"`
 	// MaxProviderFailures stops a batch when so many instances in a row fail at
 	// the model's provider; 0 never does.
 	MaxProviderFailures int `yaml:"max_consecutive_provider_failures" json:"max_consecutive_provider_failures"`

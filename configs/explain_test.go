@@ -100,6 +100,8 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 			{"run.workers", 1, "default"},
 			{"run.max_starts", 0, "default"},
 			{"run.max_tries", 3, "default"},
+			{"run.total_cost_limit", 0, "default"},
+			{"run.total_calls", 0, "default"},
 			{"run.max_consecutive_provider_failures", 5, "default"},
 			{"run.keep", "none", "default"},
 			{"run.image_budget", "", "default"},

@@ -20,7 +20,7 @@ var peerKeys = map[string]string{
 	"global_args":                 "mini starts no client program; leave the key out, or set DOCKER_HOST",
 	"litellm_model_registry":      "set model.price: {input: 0.25, cached: 0.025, output: 2}, dollars per million tokens",
 	"mode":                        "mini asks before each command, and with -y before none; leave the key out",
-	"multimodal_regex":            "mini sends text only; leave the key out",
+	"multimodal_regex":            "files are shown by agent.images.marker, for models that take images; leave the key out",
 	"output_path":                 "say -o FILE on the command line",
 	"run_args":                    "network, memory, cpus, user, platform, cap_add and others are keys of environment here",
 	"set_cache_control":           "servers cache by themselves, and Anthropic's is told to, unless model.cache is off; leave the key out",
@@ -37,7 +37,7 @@ var peerKwargs = map[string]string{
 	"drop_params":         "it is litellm's own, and servers refuse it; leave it out",
 	"extra_headers":       "set model.headers instead, with model_class: anthropic; for servers with OpenAI's API mini sends none of one's own yet",
 	"num_retries":         "set model.max_tries instead, which counts the first try too",
-	"parallel_tool_calls": "mini offers no tools to the model, and servers then refuse it; leave it out",
+	"parallel_tool_calls": "servers refuse it where no tools are offered; leave it out, or set agent.protocol to tools",
 }
 
 // peerClass answers the name of a class of mini-swe-agent: of a model where
@@ -91,9 +91,9 @@ var peerConfigs = map[string]struct{ shipped, answer string }{
 	"default":            {shipped: "mini"},
 	"mini_textbased":     {shipped: "mini"},
 	"swebench_backticks": {shipped: "swebench"},
-	"swebench_xml":       {answer: "mini's default takes commands from ```bash blocks; for another form set agent.action_regex and the prompts"},
-	"default_xml":        {answer: "mini's default takes commands from ```bash blocks; for another form set agent.action_regex and the prompts"},
+	"swebench_xml":       {answer: "leave it out, and set agent.protocol=xml"},
+	"default_xml":        {answer: "leave it out, and set agent.protocol=xml"},
 	"swebench_modal":     {answer: "mini has no Modal yet; leave it out for Docker"},
-	"swebench_toolcall":  {answer: "mini offers no tools to the model; leave it out for ```bash blocks"},
+	"swebench_toolcall":  {answer: "leave it out, and set agent.protocol=tools"},
 	"programbench":       {answer: "mini has no ProgramBench"},
 }

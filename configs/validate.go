@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/docker/go-units"
+
+	"github.com/minibench/mini/agent/protocol"
 )
 
 // Known names of classes; the command line turns them into implementations.
@@ -18,11 +20,12 @@ var (
 )
 
 // keeping are the values of run.keep, evalNetworks those of eval.network,
-// caching those of model.cache.
+// caching those of model.cache, imagesTaken those of model.images.
 var (
 	caching      = []string{"", "5m", "1h", "off"}
 	keeping      = []string{"none", "failed", "all"}
 	evalNetworks = []string{"bridge", "none"}
+	imagesTaken  = []string{"auto", "yes", "no"}
 )
 
 // validate finds values of the right type that make no sense, and gives the
@@ -41,6 +44,12 @@ func (r *Resolved) validate() error {
 	}
 	if r.Run.MaxStarts < 0 {
 		errs = append(errs, r.errorf("run.max_starts", "%d is negative; 0 means twice the cores", r.Run.MaxStarts))
+	}
+	if r.Run.TotalCostLimit < 0 {
+		errs = append(errs, r.errorf("run.total_cost_limit", "%v is negative; 0 means no bound", r.Run.TotalCostLimit))
+	}
+	if r.Run.TotalCalls < 0 {
+		errs = append(errs, r.errorf("run.total_calls", "%d is negative; 0 means no bound", r.Run.TotalCalls))
 	}
 	if r.Run.MaxProviderFailures < 0 {
 		errs = append(errs, r.errorf("run.max_consecutive_provider_failures", "%d is negative; 0 means that they never stop a batch", r.Run.MaxProviderFailures))
@@ -62,7 +71,8 @@ func (r *Resolved) validateModel() []error {
 			"keys are never part of the configuration, which is written to files; put it into an environment variable and name that in model.api_key_env"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Kwargs)) {
-		if answer, ok := peerKwargs[name]; ok {
+		offered := name == "parallel_tool_calls" && r.Agent.Protocol == protocol.Tools
+		if answer, ok := peerKwargs[name]; ok && !offered {
 			errs = append(errs, r.errorf("model.model_kwargs."+name, "%s", answer))
 		}
 	}
@@ -80,6 +90,9 @@ func (r *Resolved) validateModel() []error {
 		if p.price < 0 {
 			errs = append(errs, r.errorf("model.price."+p.key, "%v is negative; it is in dollars per million tokens", p.price))
 		}
+	}
+	if m.Images != "" {
+		errs = append(errs, r.class("model.images", m.Images, imagesTaken, "")...)
 	}
 	if m.Delay > 0 && m.Class != "scripted" {
 		errs = append(errs, r.errorf("model.delay", "only the scripted model takes its time on purpose; leave it out"))

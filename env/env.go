@@ -183,10 +183,13 @@ type Info struct {
 	// can write to a folder of the host's.
 	Disposable bool `json:"disposable,omitempty"`
 	// Image, ImageID and ImageDigest name what a container was made from; empty
-	// elsewhere. The digest is the registry's; an image made here has none.
+	// elsewhere. The digest is the registry's; an image made here has none. One
+	// digest may stand for images of several processors: ImageArch says which
+	// this is, in Go's names.
 	Image       string `json:"image,omitempty"`
 	ImageID     string `json:"image_id,omitempty"`
 	ImageDigest string `json:"image_digest,omitempty"`
+	ImageArch   string `json:"image_arch,omitempty"`
 	// Warnings are sentences for the user about what is unusual here.
 	Warnings []string `json:"warnings,omitempty"`
 }

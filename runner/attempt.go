@@ -60,7 +60,7 @@ func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *
 		}
 		return ended(journal, start, err)
 	}
-	w := &witness{journal: journal, log: b.Log, strikes: &b.strikes, instance: in.ID, attempt: n}
+	w := &witness{journal: journal, log: b.Log, purse: b.purse, strikes: &b.strikes, instance: in.ID, attempt: n}
 	// Deferred: a panic is kept to the attempt, and must not leave its sandbox.
 	defer func() {
 		w.doing(Closing, "")
@@ -76,6 +76,7 @@ func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *
 		Model:       watchedModel{m, w},
 		Environment: watchedBox{box, w},
 		Recorder:    w,
+		Allow:       b.purse.take,
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
 	})
 }

@@ -73,7 +73,8 @@ type Named struct {
 }
 
 // Begin writes run.json and config.yaml for a new session. changed names what
-// the session before had otherwise: its configuration, its dataset.
+// the session before had otherwise and what matters to results: settings of its
+// configuration, its dataset.
 func (f *Folder) Begin(m Manifest, config []byte) (changed []string, err error) {
 	old, err := f.manifest()
 	if err != nil {
@@ -87,20 +88,24 @@ func (f *Folder) Begin(m Manifest, config []byte) (changed []string, err error) 
 		Editions: m.Dataset.Editions, Started: time.Now(),
 	})
 	m.Images = old.Images
+	before, readErr := os.ReadFile(filepath.Join(f.dir, configFile))
 	if err := renameio.WriteFile(filepath.Join(f.dir, configFile), config, 0o644); err != nil {
 		return nil, fmt.Errorf("write %s: %w", configFile, err)
 	}
 	if old.ConfigHash != "" && old.ConfigHash != m.ConfigHash {
-		changed = append(changed, "configuration")
+		what := "configuration"
+		if readErr == nil {
+			what = changedConfig(before, config)
+		}
+		if what != "" {
+			changed = append(changed, what)
+		}
 	}
 	if len(old.Sessions) > 0 && !slices.EqualFunc(old.Dataset.Editions, m.Dataset.Editions, sameRows) {
 		changed = append(changed, "dataset ("+old.Dataset.Name+", now "+m.Dataset.Name+")")
 	}
 	return changed, writeJSON(filepath.Join(f.dir, runFile), m)
 }
-
-// sameRows goes by the bytes, whatever they are called.
-func sameRows(a, b datasets.Edition) bool { return a.SHA256 == b.SHA256 }
 
 // End completes run.json after a session.
 func (f *Folder) End(s Summary) error {

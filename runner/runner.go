@@ -45,8 +45,8 @@ type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
-// Batch is what a run needs. All fields are required but Redo, Keep, Submitted
-// and MaxProviderFailures.
+// Batch is what a run needs. All fields are required but Budget, Redo, Keep,
+// Submitted and MaxProviderFailures.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -61,6 +61,9 @@ type Batch struct {
 	// MaxTries bounds how often this run tries an instance whose sandbox or
 	// provider fails; at least 1.
 	MaxTries int
+	// Budget bounds what the run may spend. When it is spent, attempts end before
+	// their next call, as interrupted: with a larger one they are made again.
+	Budget Budget
 	// MaxProviderFailures stops the run when so many instances in a row fail at
 	// the model's provider, without an answer to anybody in between. What is
 	// left stays pending. 0 never stops it.
@@ -78,6 +81,7 @@ type Batch struct {
 	Log *Log
 
 	kept    atomic.Int32
+	purse   *purse
 	strikes strikes
 }
 
@@ -89,6 +93,7 @@ type Summary struct {
 	Unstarted int                        `json:"unstarted"`      // never came to an attempt
 	Kept      int                        `json:"kept,omitempty"` // sandboxes that stay
 	Cost      model.Cost                 `json:"cost"`           // of this run's attempts
+	Exhausted bool                       `json:"budget_exhausted,omitempty"`
 	Halt      *Halt                      `json:"halt,omitempty"` // why it was stopped before its end
 	Elapsed   time.Duration              `json:"-"`
 }
@@ -111,6 +116,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	if err != nil {
 		return Summary{}, err
 	}
+	b.purse = b.newPurse(book)
 	todo := b.pending(book, instances)
 	b.Log.Emit(Event{Type: RunStarted, Total: len(instances), Skipped: len(instances) - len(todo), Workers: b.Workers})
 
@@ -132,7 +138,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 		// Go blocks while all workers are busy, so what is not started when
 		// the run is stopped never is.
 		workers.Go(func() error {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || b.purse.spent() {
 				return nil //nolint:nilerr // a run that is stopped is no failure
 			}
 			err := b.instance(ctx, in, book)
@@ -141,7 +147,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 			}
 			return err
 		})
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || b.purse.spent() {
 			break
 		}
 	}
@@ -151,6 +157,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	s.Kept = int(b.kept.Load())
 	s.Halt = b.strikes.halted()
 	s.Elapsed = time.Since(start)
+	s.Exhausted = b.purse.spent()
 	b.Log.Emit(Event{Type: RunFinished, Summary: &s})
 	return s, errors.Join(err, b.Folder.eventsErr())
 }

@@ -275,7 +275,12 @@ func TestManifestTellsSessionsApart(t *testing.T) {
 	}{
 		{"a: 1\n", "d", "x", nil},
 		{"a: 1\n", "a copy of d", "x", nil},
-		{"a: 2\n", "e", "y", []string{"configuration", "dataset (a copy of d, now e)"}},
+		{"a: 2\n", "e", "y", []string{"configuration (a)", "dataset (a copy of d, now e)"}},
+		{"a: 2\nrun: {workers: 8, eval: true}\neval: {workers: 2}\n", "e", "y", nil},
+		{"agent: {step_limit: 3, cost_limit: 1}\nmodel: {name: m}\n", "e", "y", []string{"configuration (a, agent.cost_limit, agent.step_limit and 1 more)"}},
+		{"agent: {step_limit: 4, cost_limit: 1}\nmodel: {name: n}\n", "e", "y", []string{"configuration (agent.step_limit, model.name)"}},
+		{"agent: {step_limit: 4}\nmodel: {name: m, b: 1, c: [1]}\n", "e", "y", []string{"configuration (agent.cost_limit, model.b, model.c and 1 more)"}},
+		{"not: [yaml", "e", "y", []string{"configuration"}},
 	} {
 		changed, err := b.Folder.Begin(runner.Manifest{MiniVersion: "v", Dataset: runner.Dataset{
 			Name: session.name, Editions: []datasets.Edition{{SHA256: session.sum}},
@@ -299,7 +304,7 @@ func TestManifestTellsSessionsApart(t *testing.T) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Sessions) != 3 || m.Sessions[2].Ended == nil || m.Images["img"] != "sha256:1" || m.Format != trajectories.Format {
+	if len(m.Sessions) != 8 || m.Sessions[7].Ended == nil || m.Images["img"] != "sha256:1" || m.Format != trajectories.Format {
 		t.Errorf("manifest: %s", data)
 	}
 }

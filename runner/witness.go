@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"slices"
 
+	"github.com/minibench/mini/agent/pictures"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -13,13 +15,14 @@ import (
 type witness struct {
 	journal  *trajectories.Journal
 	log      *Log
+	purse    *purse
 	strikes  *strikes
 	instance string
 	attempt  int
 	step     int
 	cost     float64
 	phase    Phase
-	action   string // the command that the last reply asked for
+	actions  []string // the commands that the last reply asked for
 }
 
 // Append implements agent.Recorder.
@@ -32,14 +35,14 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 			w.strikes.answered()
 		}
 		w.cost += float64(d.Cost)
+		w.purse.pay(d.Cost)
 	case trajectories.Execution:
 		e := w.event(Step)
 		e.Command, e.ExitCode, e.TimedOut = shorten(d.Command), d.ExitCode, d.TimedOut
 		w.log.Emit(e)
 	case trajectories.Message:
-		w.action = ""
-		if d.Cause == trajectories.CauseReply && len(d.Actions) == 1 {
-			w.action = d.Actions[0]
+		if d.Cause == trajectories.CauseReply {
+			w.actions = d.Actions
 		}
 		if d.Cause == trajectories.CauseFormatError {
 			w.log.Emit(w.event(FormatError))
@@ -97,7 +100,8 @@ type watchedBox struct {
 // end, where the diff is taken.
 func (b watchedBox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	switch {
-	case b.w.action != "" && c.Script == b.w.action:
+	case c.Script == pictures.Script: // it belongs to the command before it
+	case slices.Contains(b.w.actions, c.Script):
 		b.w.doing(Running, c.Script)
 	case b.w.phase != "":
 		b.w.doing(Closing, "")

@@ -10,13 +10,17 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/trajectories"
 )
 
 // told runs a batch of one and returns what was told: the phases by their
@@ -39,6 +43,51 @@ func told(t *testing.T, dir string, start starter) []string {
 		t.Fatal(err)
 	}
 	return got
+}
+
+// caller asks for several commands in each reply.
+type caller struct{ talker }
+
+func (m caller) For(datasets.Instance) (model.Model, error) { return m, nil }
+
+func (m caller) Query(context.Context, []model.Message) (model.Reply, error) {
+	return model.Reply{Message: protocol.NewTools(false).Write("", "look", "work"), Finish: model.FinishTools, Tries: 1}, nil
+}
+
+// Each command of a reply is told of, and reading an image is none.
+func TestPhasesOfSeveralCommands(t *testing.T) {
+	folder, err := runner.Open(filepath.Join(t.TempDir(), "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close() //nolint:errcheck // a second time
+	a, err := agent.New(agent.Config{
+		Protocol: protocol.Tools, SystemTemplate: "s", InstanceTemplate: "t", ObservationTemplate: "o", FormatErrorTemplate: "f",
+		StepLimit: 1, Timeout: time.Minute, Images: agent.Images{Marker: "IMG:", Taken: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	b := &runner.Batch{
+		Folder: folder, Agent: a, Models: caller{}, ModelName: "m", Workers: 1, MaxTries: 1,
+		Sandboxes: starter(func(context.Context, datasets.Instance) (env.Environment, error) {
+			return &room{output: "IMG: a.png\n"}, nil
+		}),
+		Header: trajectories.Header{Config: json.RawMessage(`{}`)},
+		Log: runner.NewLog(folder, func(e runner.Event) {
+			if e.Phase != "" {
+				got = append(got, strings.TrimSpace(string(e.Phase)+" "+e.Command))
+			}
+		}),
+	}
+	if _, err := b.Run(t.Context(), rows("a")); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"starting", "thinking", "running look", "running work", "closing", "left"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
+	}
 }
 
 func TestPhases(t *testing.T) {

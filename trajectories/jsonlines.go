@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -64,6 +65,8 @@ type jsonWalk struct {
 	dec  *json.Decoder
 	at   int // how far lines are counted
 	line int
+	// skipped is what was decoded last: one piece of memory for all values.
+	skipped json.RawMessage
 }
 
 // next moves to the beginning of the next value: past white space and the
@@ -89,6 +92,9 @@ func (w *jsonWalk) outermost() (jsonValue, error) {
 		return v, err
 	}
 	for w.dec.More() {
+		if len(v.members) == maxMembers {
+			return v, fmt.Errorf("%w: more than %d", errTooMany, maxMembers)
+		}
 		var key string
 		if open == json.Delim('{') {
 			name, err := w.dec.Token()
@@ -115,13 +121,47 @@ func (w *jsonWalk) outermost() (jsonValue, error) {
 	return v, nil
 }
 
-var errNoUTF8 = errors.New("this is not UTF-8")
+// maxMembers bounds what is held of an object or list: each member takes far
+// more memory than the three bytes that it may take in the file.
+const maxMembers = 1_000_000
+
+var (
+	errNoUTF8  = errors.New("this is not UTF-8")
+	errTooMany = errors.New("too many values in one object or list")
+)
+
+// fieldsOf are those fields of an object that are named here, exactly, and the
+// last of each name: as in Python. The others take no memory.
+func fieldsOf(object []byte, names ...string) (map[string]json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	fields := map[string]json.RawMessage{}
+	var other json.RawMessage // one piece of memory for all of them
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		if name, _ := token.(string); slices.Contains(names, name) {
+			var field json.RawMessage
+			err = dec.Decode(&field)
+			fields[name] = field
+		} else {
+			err = dec.Decode(&other)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
 
 func (w *jsonWalk) value() (jsonValue, error) {
 	v := jsonValue{line: w.line}
 	start := w.at
-	var skipped json.RawMessage
-	if err := w.dec.Decode(&skipped); err != nil {
+	if err := w.dec.Decode(&w.skipped); err != nil {
 		return v, err
 	}
 	v.data = w.text[start:w.dec.InputOffset()]
@@ -133,7 +173,10 @@ func (w *jsonWalk) value() (jsonValue, error) {
 func (w *jsonWalk) explain(start int, err error) error {
 	at := start
 	var value json.RawMessage
-	if errors.Is(err, errNoUTF8) {
+	switch {
+	case errors.Is(err, errTooMany):
+		return fmt.Errorf("line %d: %w", w.line, err)
+	case errors.Is(err, errNoUTF8):
 		for at < len(w.text) {
 			r, n := utf8.DecodeRune(w.text[at:])
 			if r == utf8.RuneError && n == 1 {
@@ -141,9 +184,11 @@ func (w *jsonWalk) explain(start int, err error) error {
 			}
 			at += n
 		}
-	} else if s, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(w.text[start:], &value)); ok {
-		err = s
-		at += max(0, int(s.Offset)-1)
+	default:
+		if s, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(w.text[start:], &value)); ok {
+			err = s
+			at += max(0, int(s.Offset)-1)
+		}
 	}
 	line := 1 + bytes.Count(w.text[:at], []byte("\n"))
 	return fmt.Errorf("line %d: %w", line, err)

@@ -43,6 +43,10 @@ type Turn struct {
 	// Commands are those of a reply: its tool calls, else its actions as
 	// recorded, else the single block that release 1 asks for.
 	Commands []string
+	// Calls are the tool calls of a reply, as the model wrote them; CallID is
+	// the one that this turn answers.
+	Calls  []model.Call
+	CallID string
 	// Result is what a command did; nil when the turn is no observation.
 	Result *Result
 	// Interrupt says why the agent spoke instead of a command: "FormatError"

@@ -47,8 +47,10 @@ func TestParse(t *testing.T) {
 			},
 			Turns: []trajectories.Turn{
 				{Role: model.System, Content: "ab"},
-				{Role: model.Assistant, Reasoning: "hm", Commands: []string{"ls", "pwd"}},
-				{Role: model.Tool, Content: "shown", Result: &trajectories.Result{
+				{Role: model.Assistant, Reasoning: "hm", Commands: []string{"ls", "pwd"}, Calls: []model.Call{
+					{Name: "bash", Arguments: `{"command":"ls"}`}, {Arguments: `{"command":"pwd"}`},
+				}},
+				{Role: model.Tool, Content: "shown", CallID: "1", Result: &trajectories.Result{
 					Output: "all", Complete: true, ExitCode: -1, Known: true, Exception: "timed out",
 				}},
 				{Role: model.Tool, Content: "hello", Result: &trajectories.Result{Output: "hello", Complete: true}},
@@ -76,6 +78,17 @@ func TestParse(t *testing.T) {
 			`{"info":{"config":{"agent":{"action_regex":"<do>(.*?)</do>"}}},"messages":[{"role":"assistant","content":"<do>a\nb</do>"}]}`,
 			trajectories.Trajectory{Turns: []trajectories.Turn{
 				{Role: model.Assistant, Content: "<do>a\nb</do>", Commands: []string{"a\nb"}},
+			}},
+		},
+		"calls that hold no command": {
+			`[{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"bash","arguments":"ls"}},` +
+				`{"id":"b","function":{"name":"bash","arguments":{"cmd":1}}}],"extra":{"actions":[]}},` +
+				`{"role":"tool","tool_call_id":"a","content":"no","extra":{"interrupt_type":"FormatError"}}]`,
+			trajectories.Trajectory{Turns: []trajectories.Turn{
+				{Role: model.Assistant, Calls: []model.Call{
+					{ID: "a", Name: "bash", Arguments: "ls"}, {ID: "b", Name: "bash", Arguments: `{"cmd":1}`},
+				}},
+				{Role: model.Tool, Content: "no", CallID: "a", Interrupt: "FormatError"},
 			}},
 		},
 		"no messages yet": {`{"messages":[]}`, trajectories.Trajectory{}},
@@ -120,19 +133,17 @@ func TestParseKeepsTimes(t *testing.T) {
 
 func TestParseSaysWhatIsWrong(t *testing.T) {
 	tests := map[string]struct{ data, want string }{
-		"empty":           {"", "unexpected end"},
-		"not JSON":        {"hello", "invalid character"},
-		"cut":             {toolCalls[:200], "unexpected end"},
-		"other object":    {`{"history":[],"trajectory":[]}`, "there are no messages"},
-		"null messages":   {`{"messages":null}`, "there are no messages"},
-		"other format":    {`{"trajectory_format":"x-3","messages":[]}`, `trajectory_format "x-3" is not known`},
-		"no role":         {`[{"role":"user"},{"content":"x"}]`, "messages[1]: role is missing"},
-		"wrong content":   {`[{"role":"user","content":{"a":1}}]`, "messages[0].content: "},
-		"wrong arguments": {`[{"role":"assistant","tool_calls":[{"function":{"arguments":"ls"}}]}]`, "messages[0].tool_calls[0].function.arguments: "},
-		"no command":      {`[{"role":"assistant","tool_calls":[{"function":{"arguments":{}}}]}]`, "command is missing"},
-		"empty action":    {`[{"role":"assistant","extra":{"actions":[{}]}}]`, "messages[0].extra.actions[0]: command is missing"},
-		"wrong info":      {`{"info":{"exit_status":7},"messages":[]}`, "info: "},
-		"too deep":        {strings.Repeat("[", 1e6), "exceeded max depth"},
+		"empty":         {"", "unexpected end"},
+		"not JSON":      {"hello", "invalid character"},
+		"cut":           {toolCalls[:200], "unexpected end"},
+		"other object":  {`{"history":[],"trajectory":[]}`, "there are no messages"},
+		"null messages": {`{"messages":null}`, "there are no messages"},
+		"other format":  {`{"trajectory_format":"x-3","messages":[]}`, `trajectory_format "x-3" is not known`},
+		"no role":       {`[{"role":"user"},{"content":"x"}]`, "messages[1]: role is missing"},
+		"wrong content": {`[{"role":"user","content":{"a":1}}]`, "messages[0].content: "},
+		"empty action":  {`[{"role":"assistant","extra":{"actions":[{}]}}]`, "messages[0].extra.actions[0]: command is missing"},
+		"wrong info":    {`{"info":{"exit_status":7},"messages":[]}`, "info: "},
+		"too deep":      {strings.Repeat("[", 1e6), "exceeded max depth"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,11 +3,14 @@ package trajectories
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 )
 
@@ -37,18 +40,48 @@ func (p Predictions) ByID() map[string]Prediction {
 // ReadPredictions reads a file in any of the forms in use: an object of
 // predictions, by id as a rule, a list, or one prediction a line. Whether a
 // dataset has the ids is not asked. Errors name the file and the line. Files
-// over 512 MB are refused, and patches over MaxPatch.
+// over 512 MB are refused, patches over MaxPatch, and more than a million
+// predictions.
 func ReadPredictions(path string) (Predictions, error) {
-	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+	data, err := readForeign(path, maxFile)
 	if err != nil {
 		return Predictions{}, fmt.Errorf("read predictions: %w", err)
 	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return Predictions{}, fmt.Errorf("read predictions %s: %w", path, err)
-	}
 	return ParsePredictions(path, data)
+}
+
+// readForeign reads a file that may be anything, of at most so many bytes. A
+// pipe is read where somebody writes to it; else its opening would never end.
+func readForeign(path string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // G304: reading the named file is the purpose
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	wrong := func(why string) error { return &fs.PathError{Op: "read", Path: path, Err: errors.New(why)} }
+	var data bytes.Buffer
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return nil, wrong("it is a folder")
+	case mode.IsRegular() && info.Size() > most:
+		return nil, wrong(fmt.Sprintf("more than %d bytes", most))
+	case mode.IsRegular():
+		data.Grow(int(info.Size()) + bytes.MinRead) // and no more than that
+	}
+	if _, err := data.ReadFrom(io.LimitReader(f, most+1)); err != nil {
+		return nil, err
+	}
+	switch {
+	case int64(data.Len()) > most:
+		return nil, wrong(fmt.Sprintf("more than %d bytes", most))
+	case data.Len() == 0 && info.Mode()&fs.ModeNamedPipe != 0:
+		return nil, wrong("nothing was written to this pipe")
+	}
+	return data.Bytes(), nil
 }
 
 // ParsePredictions is ReadPredictions for bytes that come from elsewhere; name
@@ -56,6 +89,9 @@ func ReadPredictions(path string) (Predictions, error) {
 func ParsePredictions(name string, data []byte) (Predictions, error) {
 	if len(data) > maxFile {
 		return Predictions{}, fmt.Errorf("read predictions %s: more than %d bytes", name, maxFile)
+	}
+	if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+		return Predictions{}, fmt.Errorf("read predictions %s: it is packed; unpack it with gunzip first", name)
 	}
 	r := predReader{place: map[string]int{}, lines: map[string]int{}}
 	err := eachValue(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), r.value)
@@ -127,6 +163,9 @@ func (r *predReader) add(key string, v jsonValue) error {
 		r.warn(v, "%.100q is predicted again; this one counts, not the one of line %d", p.InstanceID, r.lines[p.InstanceID])
 		r.read.List[at] = p
 	} else {
+		if len(r.read.List) == maxMembers {
+			return v.wrong("more than %d predictions", maxMembers)
+		}
 		r.place[p.InstanceID] = len(r.read.List)
 		r.read.List = append(r.read.List, p)
 	}
@@ -150,15 +189,16 @@ func readPrediction(v jsonValue) (Prediction, error) {
 	if v.data[0] != '{' {
 		return Prediction{}, v.wrong("a prediction is an object, found %s", v.kind())
 	}
-	var fields map[string]json.RawMessage // exact names, the last of a name: as in Python
-	if err := json.Unmarshal(v.data, &fields); err != nil {
-		return Prediction{}, v.wrong("%v", err)
-	}
 	var p Prediction
-	for _, f := range []struct {
+	known := []struct {
 		name string
 		into *string
-	}{{"instance_id", &p.InstanceID}, {"model_name_or_path", &p.Model}, {"model_patch", &p.Patch}} {
+	}{{"instance_id", &p.InstanceID}, {"model_name_or_path", &p.Model}, {"model_patch", &p.Patch}}
+	fields, err := fieldsOf(v.data, known[0].name, known[1].name, known[2].name)
+	if err != nil {
+		return p, v.wrong("%v", err)
+	}
+	for _, f := range known {
 		raw, ok := fields[f.name]
 		null := !ok || string(raw) == "null"
 		if f.into == &p.Patch {

@@ -1,8 +1,10 @@
 package trajectories_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +61,9 @@ func TestReadPredictions(t *testing.T) {
 			"{\n\"x\":{\"instance_id\":\"a\"}}", null,
 			[]string{`line 2: the prediction under "x" has the instance_id "a", which counts`},
 		},
+		"fields again": {
+			`[{"instance_id":"b","model_patch":7,"instance_id":"a","model_name_or_path":"x","model_patch":"p\n","model_name_or_path":"m"}]`, one, nil,
+		},
 		"nothing":      {"{}", nil, nil},
 		"empty":        {"", nil, nil},
 		"empty list":   {" [ ] ", nil, nil},
@@ -108,6 +113,7 @@ func TestReadPredictionsRefuses(t *testing.T) {
 		"not UTF-8":         {"{\"instance_id\":\"a\"}\n{\"instance_id\":\"b\",\n\"model_patch\":\"\xff\"}", "line 3: this is not UTF-8"},
 		"half of a pair":    {`[{"instance_id":"a","model_patch":"\ud83d x"}]`, "line 1: model_patch: half of a surrogate pair"},
 		"other half":        {`[{"instance_id":"a","model_patch":"\\\udE00"}]`, "line 1: model_patch: half of a surrogate pair"},
+		"packed":            {"\x1f\x8b\x08\x00", "it is packed; unpack it with gunzip first"},
 		"UTF-16":            {"\xff\xfe[\x00]\x00", "line 1: invalid character"},
 		"too deep":          {strings.Repeat("[", 20_000), "line 1: invalid character '[' exceeded max depth"},
 	}
@@ -201,4 +207,56 @@ func FuzzParsePredictions(f *testing.F) {
 			t.Errorf("warnings %q; (-first +second)\n%s", again.Warnings, diff)
 		}
 	})
+}
+
+// What takes few bytes in a file takes many here: it is counted.
+func TestTooManyPredictions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million of them take a second")
+	}
+	const many = 1_000_001
+	for name, test := range map[string]struct{ content, err string }{
+		"values": {"\n[" + strings.Repeat("0,", many), "line 2: too many values in one object or list: more than 1000000"},
+		"fields": {"{" + strings.Repeat(`"a":0,`, many), "line 1: too many values"},
+		"lines": {func() string {
+			var b strings.Builder
+			for i := range many {
+				fmt.Fprintf(&b, "{\"instance_id\":\"%d\"}\n", i)
+			}
+			return b.String()
+		}(), "line 1000001: more than 1000000 predictions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name != "values" && os.Getenv("MINI_TEST_LONG") != "1" {
+				t.Skip("it takes a minute with -race; MINI_TEST_LONG=1 asks for it")
+			}
+			if _, err := trajectories.ParsePredictions("f", []byte(test.content)); err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("error %v, want %q", err, test.err)
+			}
+		})
+	}
+}
+
+// A file of which nothing was written, and none of the memory is taken.
+func TestHugePredictions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "huge.json")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 2<<30); err != nil {
+		t.Skip("the file system has no sparse files:", err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := trajectories.ReadPredictions(path)
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "more than 536870912 bytes") || !strings.Contains(err.Error(), path) {
+		t.Errorf("error %v", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("it took %d bytes of memory", took)
+	}
+	if _, err := trajectories.ReadPredictions(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "it is a folder") {
+		t.Errorf("a folder: %v", err)
+	}
 }

@@ -69,6 +69,9 @@ const (
 	CauseObservation Cause = "observation"  // what a command gave
 	CauseFormatError Cause = "format_error" // the model is told how to write actions
 	CauseRejection   Cause = "rejection"    // the user did not let a command run
+	// CauseNotRun answers a tool call that was not run, or not to its end: the
+	// attempt ended before, or an earlier call of its reply did not go through.
+	CauseNotRun Cause = "not_run"
 	// CauseMalformedPatch: what was handed in does not apply. The message
 	// stands where the observation of the submit command would.
 	CauseMalformedPatch Cause = "malformed_patch"

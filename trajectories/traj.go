@@ -165,14 +165,9 @@ type translator struct {
 	execution Execution
 }
 
-// trajMessage is one entry of "messages".
-type trajMessage struct {
-	model.Message
-	Extra any `json:"extra,omitempty"`
-}
-
 type trajAction struct {
 	Command string `json:"command"`
+	CallID  string `json:"tool_call_id,omitempty"`
 }
 
 type replyExtra struct {
@@ -217,7 +212,7 @@ func (t *translator) translate(r Record) (*trajMessage, error) {
 		if err := json.Unmarshal(r.Data, &m); err != nil {
 			return nil, err
 		}
-		return &trajMessage{Message: m.Message, Extra: t.extra(m, r.Time)}, nil
+		return newTrajMessage(m.Message, t.extra(m, r.Time)), nil
 	case TypeOutcome:
 		var o Outcome
 		if err := json.Unmarshal(r.Data, &o); err != nil {
@@ -228,7 +223,7 @@ func (t *translator) translate(r Record) (*trajMessage, error) {
 			text = o.ExitStatus
 		}
 		extra := exitExtra{Status: o.ExitStatus, Submission: string(o.Submission)}
-		return &trajMessage{Message: model.Message{Role: roleExit, Content: text}, Extra: extra}, nil
+		return newTrajMessage(model.Message{Role: roleExit, Content: text}, extra), nil
 	}
 	return nil, nil
 }
@@ -239,8 +234,12 @@ func (t *translator) extra(m Message, at time.Time) any {
 	case CauseReply:
 		t.reply = m
 		e := replyExtra{Actions: []trajAction{}, Response: t.call.Raw, Cost: t.call.Cost, Timestamp: timestamp}
-		for _, command := range m.Actions {
-			e.Actions = append(e.Actions, trajAction{Command: command})
+		for i, command := range m.Actions {
+			a := trajAction{Command: command}
+			if len(m.Calls) == len(m.Actions) {
+				a.CallID = m.Calls[i].ID
+			}
+			e.Actions = append(e.Actions, a)
 		}
 		return e
 	case CauseObservation, CauseMalformedPatch:
@@ -250,11 +249,18 @@ func (t *translator) extra(m Message, at time.Time) any {
 			Timestamp: timestamp, Exception: x.Exception,
 		}
 	case CauseFormatError:
-		return interruptExtra{Type: "FormatError", Actions: len(t.reply.Actions), ModelResponse: t.reply.Content}
+		return t.interrupt("FormatError")
 	case CauseRejection:
-		return interruptExtra{Type: "UserRejection", Actions: len(t.reply.Actions), ModelResponse: t.reply.Content}
+		return t.interrupt("UserRejection")
+	case CauseNotRun:
+		return t.interrupt("NotRun")
 	}
 	return nil
+}
+
+func (t *translator) interrupt(kind string) interruptExtra {
+	asked := max(len(t.reply.Actions), len(t.reply.Calls))
+	return interruptExtra{Type: kind, Actions: asked, ModelResponse: t.reply.Content}
 }
 
 // text is the output, with a line where some of it was not kept.

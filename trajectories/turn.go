@@ -1,7 +1,6 @@
 package trajectories
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,11 +20,13 @@ type trajTurn struct {
 	Content   json.RawMessage `json:"content"`
 	Reasoning string          `json:"reasoning_content"`
 	ToolCalls []struct {
+		ID       string `json:"id"`
 		Function struct {
 			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
 		} `json:"function"`
 	} `json:"tool_calls"`
+	CallID    string     `json:"tool_call_id"`
 	Timestamp *float64   `json:"timestamp"` // release 1
 	Extra     *turnExtra `json:"extra"`
 }
@@ -61,10 +62,12 @@ func parseTurn(raw json.RawMessage, actions *regexp.Regexp) (Turn, error) {
 	t.Interrupt = extra.Interrupt
 	t.Time = seconds(extra.Timestamp, m.Timestamp)
 	t.Result = extra.result()
-	if t.Role == model.Tool && t.Result == nil {
+	t.CallID = m.CallID
+	if t.Role == model.Tool && t.Result == nil && t.Interrupt == "" {
 		t.Result = &Result{Output: content, Complete: true}
 	}
 	if t.Role == model.Assistant {
+		t.Calls = m.calls()
 		t.Commands, err = m.commands(content, extra, actions)
 	}
 	return t, err
@@ -93,16 +96,33 @@ func text(content json.RawMessage) (string, error) {
 	return b.String(), nil
 }
 
+// calls are the tool calls, their arguments as text also where the file has
+// them as an object.
+func (m *trajTurn) calls() []model.Call {
+	var calls []model.Call
+	for _, c := range m.ToolCalls {
+		arguments := string(c.Function.Arguments)
+		if unquoted := ""; json.Unmarshal(c.Function.Arguments, &unquoted) == nil {
+			arguments = unquoted
+		}
+		calls = append(calls, model.Call{ID: c.ID, Name: c.Function.Name, Arguments: arguments})
+	}
+	return calls
+}
+
+// commands leaves out calls that hold none: a model may have written anything,
+// and was told so.
 func (m *trajTurn) commands(content string, extra *turnExtra, pattern *regexp.Regexp) ([]string, error) {
 	var commands []string
-	for i, call := range m.ToolCalls {
-		command, err := argument(call.Function.Arguments)
-		if err != nil {
-			return nil, fmt.Errorf(".tool_calls[%d].function.arguments: %w", i, err)
+	for _, call := range m.calls() {
+		var args struct {
+			Command *string `json:"command"`
 		}
-		commands = append(commands, command)
+		if json.Unmarshal([]byte(call.Arguments), &args) == nil && args.Command != nil {
+			commands = append(commands, *args.Command)
+		}
 	}
-	if len(commands) > 0 {
+	if len(m.ToolCalls) > 0 {
 		return commands, nil
 	}
 	for i, a := range extra.Actions {
@@ -118,28 +138,6 @@ func (m *trajTurn) commands(content string, extra *turnExtra, pattern *regexp.Re
 		commands = append(commands, strings.TrimSpace(found[0][1]))
 	}
 	return commands, nil
-}
-
-// argument takes the command out of a tool call's arguments: an object, or, as
-// the APIs have it, a string that holds one.
-func argument(raw json.RawMessage) (string, error) {
-	if bytes.HasPrefix(raw, []byte(`"`)) {
-		var s string
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return "", err
-		}
-		raw = json.RawMessage(s)
-	}
-	var args struct {
-		Command *string `json:"command"`
-	}
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return "", err
-	}
-	if args.Command == nil {
-		return "", errors.New("command is missing")
-	}
-	return *args.Command, nil
 }
 
 func (e *turnExtra) result() *Result {

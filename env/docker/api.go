@@ -40,6 +40,7 @@ type api interface {
 	ContainerInspect(ctx context.Context, id string) (container.InspectResponse, error)
 	ContainerList(ctx context.Context, o container.ListOptions) ([]container.Summary, error)
 	ContainerStatPath(ctx context.Context, id, path string) (container.PathStat, error)
+	CopyFromContainer(ctx context.Context, id, path string) (io.ReadCloser, container.PathStat, error)
 	CopyToContainer(ctx context.Context, id, path string, content io.Reader, o container.CopyToContainerOptions) error
 
 	ContainerCommit(ctx context.Context, id string, o container.CommitOptions) (container.CommitResponse, error)

@@ -61,9 +61,6 @@ func (c Config) validateCapabilities(m *mistakes) {
 // What is named wins over ALL, and what is added over what is dropped; with
 // neither, engines give it.
 func (c Config) canKill() bool {
-	lists := func(list []string, name string) bool {
-		return slices.ContainsFunc(list, func(s string) bool { return capability(s) == name })
-	}
 	switch {
 	case lists(c.CapAdd, "KILL"):
 		return true
@@ -71,4 +68,16 @@ func (c Config) canKill() bool {
 		return false
 	}
 	return lists(c.CapAdd, "ALL") || !lists(c.CapDrop, "ALL")
+}
+
+// lists says that a capability is in a list, however it is written there.
+func lists(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return capability(s) == name })
+}
+
+// canMount says that commands can change how things are mounted: SYS_ADMIN is
+// all that takes. What is mounted read-only is then theirs to write, on the
+// engine's disk, and is seen by every other container that has it.
+func (c Config) canMount() bool {
+	return lists(c.CapAdd, "SYS_ADMIN") || lists(c.CapAdd, "ALL") && !lists(c.CapDrop, "SYS_ADMIN")
 }

@@ -145,5 +145,5 @@ func (c Config) share(size int64) int64 {
 
 // writable says that commands can leave files outside of the sandbox.
 func (c Config) writable() bool {
-	return slices.ContainsFunc(c.Mounts, func(m Mount) bool { return m.ReadWrite })
+	return c.canMount() && len(c.Mounts) > 0 || slices.ContainsFunc(c.Mounts, func(m Mount) bool { return m.ReadWrite })
 }

@@ -109,6 +109,7 @@ func TestValidatePlaces(t *testing.T) {
 		"relative target":     {mount("/srv", "srv"), `mounts: "srv" is not a place in a container`},
 		"mount at the root":   {mount("/srv", "/"), taken},
 		"mount at the helper": {mount("/srv", "/.mini/h"), taken},
+		"at its meeting":      {mount("/srv", "/.mini-meeting"), taken},
 		"mount at /dev":       {mount("/srv", "/dev/x"), taken},
 		"twice": {docker.Config{
 			Tmpfs: map[string]int64{"/a": 1}, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
@@ -182,6 +183,15 @@ func TestWarnings(t *testing.T) {
 		"without KILL":   {docker.Config{CapAdd: []string{"CHOWN"}}, "cap_add: without KILL"},
 		"KILL dropped":   {docker.Config{CapDrop: []string{"cap_kill"}, CapAdd: []string{}}, "cap_add: without KILL"},
 		"nothing at all": {docker.Config{CapDrop: []string{}, CapAdd: []string{}}, ""},
+		"mounts that are not held": {docker.Config{
+			CapAdd: []string{"KILL", "cap_sys_admin"}, Force: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
+		}, "cap_add: with SYS_ADMIN, commands can make mounts writable"},
+		"mounts that ALL does not hold": {docker.Config{
+			CapAdd: []string{"all"}, Force: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
+		}, "cap_add: with SYS_ADMIN"},
+		"ALL but SYS_ADMIN": {docker.Config{
+			CapAdd: []string{"ALL"}, CapDrop: []string{"SYS_ADMIN"}, Force: true, Mounts: []docker.Mount{{Source: "/srv", Target: "/a"}},
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.config.Image = "a"

@@ -47,12 +47,20 @@ func BenchmarkCommand(b *testing.B) {
 }
 
 // BenchmarkContainer is a start, a first command and a close.
-func BenchmarkContainer(b *testing.B) {
-	e, image := dockertest.Engine(b), dockertest.Image(b)
+func BenchmarkContainer(b *testing.B) { lifeOf(b, docker.Config{}) }
+
+// BenchmarkPrivateContainer is one whose helper is its own.
+func BenchmarkPrivateContainer(b *testing.B) {
+	lifeOf(b, docker.Config{CapAdd: []string{"SYS_ADMIN", "KILL"}, Force: true})
+}
+
+func lifeOf(b *testing.B, c docker.Config) {
+	e := dockertest.Engine(b)
+	c.Image = dockertest.Image(b)
 	var starts, commands, closes []time.Duration
 	for b.Loop() {
 		t0 := time.Now()
-		box, err := e.Start(b.Context(), docker.Config{Image: image})
+		box, err := e.Start(b.Context(), c)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // reserved are places in a container that are the kernel's or mini's own.
-var reserved = []string{"/proc", "/sys", "/dev", helperDir}
+var reserved = []string{"/proc", "/sys", "/dev", helperDir, meetingDir}
 
 // sockets of engines: who reaches one is root on the engine's machine, or the
 // user whose engine it is. A part of a path that is * stands for any.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
 
 	"github.com/minibench/mini/env"
@@ -68,6 +69,24 @@ func TestPodman(t *testing.T) {
 		want := "1234\nread-only\n8192\n16384\n268435456\nCapBnd:\t00000000800000fb\nNoNewPrivs:\t1\n"
 		if got != want || box.Info().Network {
 			t.Errorf("commands see %q, want %q; network %v", got, want, box.Info().Network)
+		}
+	})
+	t.Run("What can mount", func(t *testing.T) {
+		c := base
+		c.User, c.CapDrop, c.CapAdd, c.NewPrivileges, c.Force = "root", []string{}, []string{"SYS_ADMIN"}, true, true
+		box := start(t, e, c)
+		if got := output(t, box, takeOver+"; cat /proc/self/mountinfo"); strings.Contains(got, "/mini-helper-") || strings.Contains(got, "/.mini-meeting") {
+			t.Errorf("it sees what is not its own:\n%s", got)
+		}
+		later := dockertest.EngineWith(t, docker.EngineConfig{Host: cli.DaemonHost()}) // looks at the volume anew
+		if got := output(t, start(t, later, base), "ls -A /.mini"); strings.Contains(got, "planted") {
+			t.Errorf("another sandbox has %q", got)
+		}
+		if err := box.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := cli.VolumeList(t.Context(), volume.ListOptions{}); err != nil || len(list.Volumes) != 1 {
+			t.Errorf("left behind: %d volumes, %v; want the helper's alone", len(list.Volumes), err)
 		}
 	})
 	t.Run("Out of memory", func(t *testing.T) {

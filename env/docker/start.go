@@ -62,8 +62,11 @@ func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) 
 
 // start makes one attempt.
 func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin program) (_ *Container, err error) {
-	if err := e.ensureHelper(ctx, bin, img.id); err != nil {
-		return nil, err
+	private := c.canMount()
+	if !private {
+		if err := e.ensureHelper(ctx, bin, img.id); err != nil {
+			return nil, err
+		}
 	}
 	box := &Container{engine: e, name: containerName(c.Instance), born: time.Now(), lease: c.Lease}
 	defer func() {
@@ -71,8 +74,14 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin progra
 			err = errors.Join(err, box.release(ctx))
 		}
 	}()
-	mounts := []mount.Mount{helperMount(bin.volumeName(), true)}
-	short := e.shortcuts.offer()
+	var mounts []mount.Mount
+	var short *shortcut
+	if private {
+		mounts = append(mounts, privateMount())
+	} else {
+		mounts = append(mounts, helperMount(bin.volumeName(), true))
+		short = e.shortcuts.offer()
+	}
 	if short != nil {
 		defer short.close() // the helper has come by the end, or will not
 		mounts = append(mounts, short.mount())
@@ -81,6 +90,11 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin progra
 		containerConfig(c, img, e.labels(c)), hostConfig(c, mounts))
 	if err != nil {
 		return nil, fmt.Errorf("create: %w", err)
+	}
+	if private {
+		if err := e.bring(ctx, box.name, bin); err != nil {
+			return nil, err
+		}
 	}
 	if box.stream, err = e.attach(ctx, box.name); err != nil {
 		return nil, e.unattached(ctx, box.name, err)
@@ -185,6 +199,7 @@ func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info 
 		Image:       c.Image,
 		ImageID:     img.id,
 		ImageDigest: img.digest,
+		ImageArch:   img.arch,
 		Warnings:    warnings,
 	}
 	if h.DirMissing {

@@ -5,8 +5,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -84,7 +87,7 @@ func (e *Engine) fill(ctx context.Context, b program, imageID string) (err error
 		return fmt.Errorf("create container: %w", err)
 	}
 	if _, err := e.api.ContainerStatPath(ctx, carrier, helperPath); err == nil {
-		return nil // another process was here before
+		return e.examine(ctx, carrier, b) // another process was here before
 	} else if !errdefs.IsNotFound(err) {
 		return fmt.Errorf("look into volume: %w", err)
 	}
@@ -99,6 +102,34 @@ func (e *Engine) fill(ctx context.Context, b program, imageID string) (err error
 	err = e.api.CopyToContainer(ctx, carrier, helperDir, bytes.NewReader(content), container.CopyToContainerOptions{})
 	if err != nil && !strings.Contains(err.Error(), "file exists") { // it does when another process was quicker
 		return fmt.Errorf("copy helper: %w", err)
+	}
+	return nil
+}
+
+// errSpoilt says that a volume has another helper than its name says.
+var errSpoilt = errors.New("the helper in the volume is not the one that mini put there")
+
+// maxHelper bounds what is read of a helper, in bytes.
+const maxHelper = 64 << 20
+
+// examine holds the helper in a volume against its hash: whoever has the engine
+// can write to its volumes, and sandboxes could not tell.
+func (e *Engine) examine(ctx context.Context, carrier string, b program) error {
+	tree, _, err := e.api.CopyFromContainer(ctx, carrier, helperPath)
+	if err != nil {
+		return fmt.Errorf("look into volume: %w", err)
+	}
+	defer tree.Close() //nolint:errcheck // only read
+	r := tar.NewReader(io.LimitReader(tree, maxHelper))
+	h := sha256.New()
+	if _, err = r.Next(); err == nil {
+		_, err = io.Copy(h, r) //nolint:gosec // G110: bounded above
+	}
+	if err != nil {
+		return fmt.Errorf("look into volume: %w", err)
+	}
+	if hex.EncodeToString(h.Sum(nil)) != b.hash {
+		return &env.Error{Status: env.StartFailed, Op: "use helper volume " + b.volumeName(), Hint: hintHelper, Err: errSpoilt}
 	}
 	return nil
 }

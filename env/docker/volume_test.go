@@ -1,6 +1,9 @@
 package docker_test
 
 import (
+	"archive/tar"
+	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -8,9 +11,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/volume"
 	"golang.org/x/sync/errgroup"
 
@@ -81,6 +86,40 @@ func TestVolumeThatWasPruned(t *testing.T) {
 		if err := cli.VolumeRemove(t.Context(), name, false); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A volume that somebody has written to is not used: what is in it runs first in
+// every sandbox, and says of itself what it likes.
+func TestVolumeThatWasSpoilt(t *testing.T) {
+	image, cli := dockertest.Image(t), dockertest.Client(t)
+	dir, name := newVersion(t)
+	box := start(t, dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir}), docker.Config{Image: image})
+	t.Cleanup(func() {
+		if err := cli.VolumeRemove(context.WithoutCancel(t.Context()), name, true); err != nil {
+			t.Error(err)
+		}
+	})
+	var tree bytes.Buffer
+	w := tar.NewWriter(&tree)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "h", Mode: 0o555}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	made, err := cli.ContainerCreate(t.Context(), &container.Config{Image: image, Cmd: []string{"true"}},
+		&container.HostConfig{NetworkMode: "none", Binds: []string{name + ":/v"}}, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = cli.CopyToContainer(t.Context(), made.ID, "/v", &tree, container.CopyToContainerOptions{})
+	if err := errors.Join(err, cli.ContainerRemove(t.Context(), made.ID, container.RemoveOptions{Force: true})); err != nil {
+		t.Fatal(err)
+	}
+	_, err = dockertest.EngineWith(t, docker.EngineConfig{HelperDir: dir}).Start(t.Context(), docker.Config{Image: image})
+	if e := asError(err); e == nil || e.Status != env.StartFailed || !strings.Contains(e.Hint, "mini clean --all") {
+		t.Errorf("err = %v, want one that says how to get rid of it", err)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -35,6 +35,9 @@ func (c Config) Warnings() []string {
 	if strings.Contains(c.Runtime, "runsc") {
 		say("runtime: some releases of %s let a command write in the helper's name; its results are then not proof", c.Runtime)
 	}
+	if d.canMount() && slices.ContainsFunc(c.Mounts, func(m Mount) bool { return !m.ReadWrite }) {
+		say("cap_add: with SYS_ADMIN, commands can make mounts writable that are read-only")
+	}
 	if !d.canKill() {
 		say("cap_add: without KILL, what a command starts as another user outlives its timeout")
 	}

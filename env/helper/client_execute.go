@@ -86,13 +86,13 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 		case outbox <- request:
 			outbox = nil // sent; a nil channel is never ready
 		case <-call.done:
-			return call.result(time.Since(start)), why
+			return call.result(time.Since(start)), c.verdict(call, why)
 		case <-cancelled:
 			why = context.Cause(ctx)
 		case why = <-broken:
 		case <-c.over:
 			if call.finished() { // the report was the last thing to come
-				return call.result(time.Since(start)), why
+				return call.result(time.Since(start)), c.verdict(call, why)
 			}
 			c.leave(call)
 			return call.partial(time.Since(start)), errors.Join(why, c.Err())
@@ -118,6 +118,18 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 		budget = c.cfg.CancelWait
 		late.Reset(budget)
 	}
+}
+
+// verdict is what is wrong with a report that has come; why is what the client
+// had against the command. Where it had nothing, and the helper ended the command
+// all the same, the helper has lost its client, be it only on one of the ways
+// between them: what it killed half way has no result.
+func (c *Client) verdict(k *call, why error) error {
+	if why != nil || !k.exit.Cancelled {
+		return why
+	}
+	c.end(fmt.Errorf("%w: the helper took the conversation for ended, and killed the command", ErrLost))
+	return c.Err()
 }
 
 // settings fills in what the command leaves open. The bounds are those the

@@ -133,6 +133,7 @@ func TestExecuteRefusesWhatBreaksTheRules(t *testing.T) {
 		"head beyond the output":  {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Truncated: true, Bytes: 9, Head: 1}) }, helper.ErrFrame},
 		"more characters":         {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Chars: 1}) }, helper.ErrFrame},
 		"negative counts":         {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Killed: -1}) }, helper.ErrFrame},
+		"ended, and nobody asked": {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{ExitCode: -1, Cancelled: true}) }, helper.ErrLost},
 		"endless background list": {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Background: make([]env.Process, 33)}) }, helper.ErrFrame},
 		"fault":                   {func(s *fake, _ helper.Frame) { s.send(helper.KindFault, 0, "no threads left") }, helper.ErrFault},
 		"end of stream":           {func(s *fake, _ helper.Frame) { _ = s.conn.Close() }, helper.ErrLost},

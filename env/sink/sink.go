@@ -37,6 +37,7 @@ type Sink struct {
 	done   chan struct{} // closed when nothing more is written
 	failed func(error)
 
+	end  sync.Once
 	once sync.Once
 	err  error // the first failure
 }
@@ -99,6 +100,10 @@ func (s *Sink) Write(p []byte) (int, error) {
 	select {
 	case <-s.broken:
 		return 0, s.err
+	case <-s.ending:
+		s.fail(errEnded)
+		<-s.broken
+		return 0, s.err
 	default:
 	}
 	piece := bytes.Clone(p)
@@ -130,9 +135,10 @@ var (
 )
 
 // Close waits until all is written that was passed on until now, for Patience
-// at most, and returns the first failure. The error wraps env.ErrSink.
+// at most, and returns the first failure. The error wraps env.ErrSink. A second
+// call returns the same.
 func (s *Sink) Close() error {
-	close(s.ending)
+	s.end.Do(func() { close(s.ending) })
 	late := time.NewTimer(Patience)
 	defer late.Stop()
 	select {

@@ -141,3 +141,24 @@ func TestWaitingAtTheEnd(t *testing.T) {
 		t.Errorf("%q, %v", got.String(), err)
 	}
 }
+
+// TestAfterTheEnd: what comes then is refused, not lost.
+func TestAfterTheEnd(t *testing.T) {
+	var got bytes.Buffer
+	told := 0
+	s := sink.New(&got, func(error) { told++ })
+	if _, err := s.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Errorf("closed twice: %v", err)
+	}
+	for range 2 {
+		if n, err := s.Write([]byte("y")); n != 0 || !errors.Is(err, env.ErrSink) {
+			t.Errorf("a write then: %d, %v", n, err)
+		}
+	}
+	if got.String() != "x" || told != 1 {
+		t.Errorf("%q, told %d times", got.String(), told)
+	}
+}

@@ -39,11 +39,17 @@ func (m governed) Query(ctx context.Context, messages []model.Message) (model.Re
 	return reply, err
 }
 
+// imageTokens is about what an image counts, at the providers that say so.
+const imageTokens = 1500
+
 // estimate is about how many tokens messages are.
 func estimate(messages []model.Message) int64 {
 	n := 0
 	for _, m := range messages {
-		n += 4 + (len(m.Content)+len(m.Reasoning)+3)/4
+		n += 4 + (len(m.Content)+len(m.Reasoning)+3)/4 + imageTokens*len(m.Images)
+		for _, c := range m.Calls {
+			n += 10 + len(c.Arguments)/4
+		}
 	}
 	return int64(n)
 }

@@ -41,6 +41,8 @@ type Config struct {
 	// They win over what mini would send. "model", "messages" and "stream" are
 	// refused, for they have a place of their own, and so are keys.
 	Kwargs map[string]any
+	// Tools are offered to the model with every request.
+	Tools []model.Definition
 	// Stream asks for the answer in parts. Connections then do not idle while
 	// a model thinks, which some proxies cut. A server that cannot do that is
 	// asked plainly from then on.
@@ -51,8 +53,9 @@ type Config struct {
 	// Timeout bounds one request, from its start to the last byte of the
 	// answer; default DefaultTimeout.
 	Timeout time.Duration
-	// Price of the tokens. Where it is not known, the cost is what the server
-	// says (usage.cost, as OpenRouter does), or 0.
+	// Price of the tokens. What the server says a call cost wins over it
+	// (usage.cost, as OpenRouter does). Where there is neither, the call counts
+	// as one whose cost is not known.
 	Price model.Price
 	// HTTPClient is for proxies and tests; its Timeout is not used. Default is
 	// one that keeps a connection for every worker.

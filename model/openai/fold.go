@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -119,7 +120,7 @@ func mergeList(list, from []any) []any {
 			list = append(list, item)
 			continue
 		}
-		known := find(list, object["index"])
+		known := find(list, object)
 		if known == nil {
 			known = map[string]any{}
 			list = append(list, known)
@@ -129,15 +130,28 @@ func mergeList(list, from []any) []any {
 	return list
 }
 
-func find(list []any, index any) map[string]any {
-	n, ok := index.(json.Number)
+// find is the object that another one is a part of: the newest with its index.
+// Servers that give every tool call the same index begin each with an id and a
+// name of its own.
+func find(list []any, part map[string]any) map[string]any {
+	n, ok := part["index"].(json.Number)
 	if !ok {
 		return nil
 	}
-	for _, item := range list {
+	for _, item := range slices.Backward(list) {
 		if object, ok := item.(map[string]any); ok && object["index"] == n {
+			if beginsCall(part) && object["id"] != nil && object["id"] != part["id"] {
+				return nil
+			}
 			return object
 		}
 	}
 	return nil
+}
+
+func beginsCall(part map[string]any) bool {
+	id, _ := part["id"].(string)
+	function, _ := part["function"].(map[string]any)
+	name, _ := function["name"].(string)
+	return id != "" && name != ""
 }

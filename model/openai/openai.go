@@ -128,7 +128,7 @@ func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMe
 
 	// The model's name is put in by the Exchange: the client library has rules
 	// of its own for names that begin like OpenAI's, which servers do not share.
-	request := client.ChatCompletionRequest{Messages: messages}
+	request := client.ChatCompletionRequest{Messages: messages, Tools: offered(m.config.Tools)}
 	if streams {
 		request.StreamOptions = &client.StreamOptions{IncludeUsage: true}
 		return receive(ctx, c, request, x)

@@ -126,15 +126,22 @@ func TestPlainAndStreamGiveTheSame(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
+	unbilled := strings.Replace(plain, `"cost":0.5,`, "", 1)
+	price := model.Price{Input: 2, Cached: 0.5, Output: 10}
 	tests := map[string]struct {
-		price model.Price
-		body  string
-		want  model.Cost
+		price    model.Price
+		body     string
+		want     model.Cost
+		unpriced int64
 	}{
-		"price":            {model.Price{Input: 2, Cached: 0.5, Output: 10}, plain, (40*2 + 60*0.5 + 20*10) / 1e6},
-		"server's word":    {model.Price{}, plain, 0.5},
-		"nobody knows":     {model.Price{}, strings.Replace(plain, `"cost":0.5,`, "", 1), 0},
-		"deepseek's cache": {model.Price{Input: 1, Cached: 0.1, Output: 1}, strings.Replace(plain, `"prompt_tokens_details":{"cached_tokens":60}`, `"prompt_cache_hit_tokens":60`, 1), (40 + 6 + 20) / 1e6},
+		"price":            {price, unbilled, (40*2 + 60*0.5 + 20*10) / 1e6, 0},
+		"server's word":    {model.Price{}, plain, 0.5, 0},
+		"the word wins":    {price, plain, 0.5, 0},
+		"free, it says":    {price, strings.Replace(plain, `"cost":0.5,`, `"cost":0,`, 1), 0, 0},
+		"nobody knows":     {model.Price{}, unbilled, 0, 1},
+		"nobody counted":   {price, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, 0, 1},
+		"a server's own":   {model.Price{Free: true}, unbilled, 0, 0},
+		"deepseek's cache": {model.Price{Input: 1, Cached: 0.1, Output: 1}, strings.Replace(unbilled, `"prompt_tokens_details":{"cached_tokens":60}`, `"prompt_cache_hit_tokens":60`, 1), (40 + 6 + 20) / 1e6, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -142,8 +149,8 @@ func TestCost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, got.Cost, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
-				t.Error(diff)
+			if diff := cmp.Diff(test.want, got.Cost, cmpopts.EquateApprox(0, 1e-12)); diff != "" || got.Usage.Unpriced != test.unpriced {
+				t.Errorf("%d calls without a price; cost %s", got.Usage.Unpriced, diff)
 			}
 		})
 	}
@@ -291,30 +298,6 @@ func TestLengthIsAReply(t *testing.T) {
 	got, err := ask(t, openai.Config{}, says(200, "application/json", body))
 	if err != nil || got.Finish != model.FinishLength {
 		t.Errorf("finish %q, %v", got.Finish, err)
-	}
-}
-
-func TestToolCallsAreKeptRaw(t *testing.T) {
-	const stream = `data: {"choices":[{"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":"{\"co"}}]}}]}
-
-data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"mmand\":1}"}},{"index":1,"id":"b","function":{"name":"x","arguments":"{}"}}]}}]}
-
-data: {"choices":[{"delta":{"reasoning":"or"}}]}
-
-data: {"choices":[{"delta":{"reasoning":" so"},"finish_reason":"tool_calls"}]}
-
-`
-	got, err := ask(t, openai.Config{Stream: true}, says(200, "text/event-stream", stream))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Message.Content != "" || got.Message.Reasoning != "or so" || got.Finish != "tool_calls" {
-		t.Errorf("%+v", got)
-	}
-	for _, part := range []string{`"arguments":"{\"command\":1}"`, `"id":"a"`, `"id":"b"`} {
-		if !strings.Contains(string(got.Raw), part) {
-			t.Errorf("%s is not in %s", part, got.Raw)
-		}
 	}
 }
 

@@ -13,24 +13,6 @@ import (
 	"github.com/minibench/mini/model/transport"
 )
 
-// placeholder stands for a message without text, for an empty content is left
-// out by the client library, and refused by many servers.
-const placeholder = "(empty)"
-
-func outgoing(messages []model.Message, reasoning bool) []client.ChatCompletionMessage {
-	out := make([]client.ChatCompletionMessage, len(messages))
-	for i, m := range messages {
-		out[i] = client.ChatCompletionMessage{Role: string(m.Role), Content: m.Content}
-		if m.Content == "" {
-			out[i].Content = placeholder
-		}
-		if reasoning && m.Role == model.Assistant {
-			out[i].ReasoningContent = m.Reasoning
-		}
-	}
-	return out
-}
-
 // extras are the parts of an answer that the client library leaves out.
 type extras struct {
 	Error   json.RawMessage `json:"error"`
@@ -41,8 +23,11 @@ type extras struct {
 		Error json.RawMessage `json:"error"` // OpenRouter
 	} `json:"choices"`
 	Usage struct {
-		Cost      model.Cost `json:"cost"`                    // OpenRouter
-		CacheHits int64      `json:"prompt_cache_hit_tokens"` // DeepSeek
+		Cost      *model.Cost `json:"cost"`                    // OpenRouter
+		CacheHits int64       `json:"prompt_cache_hit_tokens"` // DeepSeek
+		Details   struct {
+			CacheWrites int64 `json:"cache_write_tokens"` // OpenRouter
+		} `json:"prompt_tokens_details"`
 	} `json:"usage"`
 }
 
@@ -59,10 +44,8 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 		return model.Reply{}, foreign("read answer: %w", err)
 	}
 	// What was of no use may have taken something all the same.
-	reply := model.Reply{Usage: usageOf(resp.Usage, more), Cost: more.Usage.Cost, Model: resp.Model, Raw: raw}
-	if price.Known() {
-		reply.Cost = price.Of(reply.Usage)
-	}
+	reply := model.Reply{Usage: usageOf(resp.Usage, more), Model: resp.Model, Raw: raw}
+	bill(&reply, more.Usage.Cost, price, len(resp.Choices) > 0)
 	switch {
 	case present(more.Error):
 		return reply, transport.Classify(0, transport.ParseDetail(raw))
@@ -76,6 +59,21 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	return reply, checkFinish(reply, resp.Choices[0].Message.Refusal)
 }
 
+// bill says what an answer cost: who sends the bill knows best, a price comes
+// next. An answer whose tokens nobody counted has no known cost, whatever the
+// price; what is no answer and counts none took nothing.
+func bill(r *model.Reply, stated *model.Cost, price model.Price, answered bool) {
+	counted := r.Usage != model.Usage{}
+	switch {
+	case stated != nil:
+		r.Cost = *stated
+	case price.Known() && counted:
+		r.Cost = price.Of(r.Usage)
+	case answered || counted:
+		r.Usage.Unpriced = 1
+	}
+}
+
 func messageOf(m client.ChatCompletionMessage, reasoning string) model.Message {
 	var parts strings.Builder
 	for _, p := range m.MultiContent {
@@ -84,12 +82,17 @@ func messageOf(m client.ChatCompletionMessage, reasoning string) model.Message {
 	if m.ReasoningContent != "" {
 		reasoning = m.ReasoningContent
 	}
-	return model.Message{Role: model.Assistant, Content: m.Content + parts.String(), Reasoning: reasoning}
+	out := model.Message{Role: model.Assistant, Content: m.Content + parts.String(), Reasoning: reasoning}
+	for _, c := range m.ToolCalls {
+		out.Calls = append(out.Calls, model.Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+	}
+	return out
 }
 
 func usageOf(u client.Usage, more extras) model.Usage {
 	out := model.Usage{
 		Prompt: int64(u.PromptTokens), Completion: int64(u.CompletionTokens), CacheRead: more.Usage.CacheHits,
+		CacheWrite: more.Usage.Details.CacheWrites,
 	}
 	if d := u.PromptTokensDetails; d != nil && d.CachedTokens > 0 {
 		out.CacheRead = int64(d.CachedTokens)
@@ -109,7 +112,7 @@ func checkFinish(r model.Reply, refusal string) error {
 		return broken("the server broke the answer off")
 	case r.Finish == model.FinishFilter:
 		return &model.Error{Status: model.ContentRefused, Err: errors.New("the provider's content filter withheld the answer")}
-	case refusal != "" && r.Message.Content == "":
+	case refusal != "" && r.Message.Content == "" && len(r.Message.Calls) == 0:
 		return &model.Error{Status: model.ContentRefused, Err: fmt.Errorf("the model refused: %s", refusal)}
 	}
 	return nil

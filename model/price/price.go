@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -107,13 +108,11 @@ func (m Model) check() error {
 	return nil
 }
 
-// Tables are looked through in their order: the user's own first.
-type Tables []Table
-
-// Find is what is known of a model at an endpoint.
-func (ts Tables) Find(baseURL, name string) (Model, bool) {
-	for _, t := range ts {
-		if m, ok := t.Find(baseURL, name); ok {
+// Named is what is known of a model at its maker's, or at whoever is the first
+// by name to serve it.
+func (t Table) Named(name string) (Model, bool) {
+	for _, id := range slices.Sorted(maps.Keys(t.Providers)) {
+		if m, ok := t.Providers[id].Models[name]; ok {
 			return m, true
 		}
 	}

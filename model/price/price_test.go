@@ -54,26 +54,34 @@ providers:
 	if err != nil {
 		t.Fatal(err)
 	}
+	find := func(tables []price.Table, base, id string) (price.Model, bool) {
+		for _, t := range tables {
+			if m, ok := t.Find(base, id); ok {
+				return m, true
+			}
+		}
+		return price.Model{}, false
+	}
 	tests := map[string]struct {
-		tables    price.Tables
+		tables    []price.Table
 		base, id  string
 		wantInput float64
 		wantFound bool
 	}{
-		"at its maker's":               {price.Tables{shipped}, "https://api.openai.com/v1", "gpt-5-mini", 0.25, true},
-		"in capitals":                  {price.Tables{shipped}, "https://API.OpenAI.com/v1", "gpt-5-mini", 0.25, true},
-		"elsewhere":                    {price.Tables{shipped}, "http://localhost:8000/v1", "gpt-5-mini", 0, false},
-		"a host that ends alike":       {price.Tables{shipped}, "https://api.openai.com.example.net/v1", "gpt-5-mini", 0, false},
-		"a name nobody knows":          {price.Tables{shipped}, "https://api.openai.com/v1", "gpt-5-mini-tuned", 0, false},
-		"the user's own first":         {price.Tables{own, shipped}, "https://api.openai.com/v1", "gpt-5-mini", 1, true},
-		"the shipped where own has no": {price.Tables{own, shipped}, "https://api.openai.com/v1", "gpt-5", 1.25, true},
-		"a named host before any":      {price.Tables{own, shipped}, "http://localhost:8000/v1", "qwen", 0, true},
-		"any host":                     {price.Tables{own, shipped}, "http://localhost:9000/v1", "qwen", 7, true},
-		"no URL":                       {price.Tables{own, shipped}, "://", "qwen", 0, false},
+		"at its maker's":               {[]price.Table{shipped}, "https://api.openai.com/v1", "gpt-5-mini", 0.25, true},
+		"in capitals":                  {[]price.Table{shipped}, "https://API.OpenAI.com/v1", "gpt-5-mini", 0.25, true},
+		"elsewhere":                    {[]price.Table{shipped}, "http://localhost:8000/v1", "gpt-5-mini", 0, false},
+		"a host that ends alike":       {[]price.Table{shipped}, "https://api.openai.com.example.net/v1", "gpt-5-mini", 0, false},
+		"a name nobody knows":          {[]price.Table{shipped}, "https://api.openai.com/v1", "gpt-5-mini-tuned", 0, false},
+		"the user's own first":         {[]price.Table{own, shipped}, "https://api.openai.com/v1", "gpt-5-mini", 1, true},
+		"the shipped where own has no": {[]price.Table{own, shipped}, "https://api.openai.com/v1", "gpt-5", 1.25, true},
+		"a named host before any":      {[]price.Table{own, shipped}, "http://localhost:8000/v1", "qwen", 0, true},
+		"any host":                     {[]price.Table{own, shipped}, "http://localhost:9000/v1", "qwen", 7, true},
+		"no URL":                       {[]price.Table{own, shipped}, "://", "qwen", 0, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m, ok := test.tables.Find(test.base, test.id)
+			m, ok := find(test.tables, test.base, test.id)
 			if ok != test.wantFound || m.Input != test.wantInput {
 				t.Errorf("found %v at %v, want %v at %v", ok, m.Input, test.wantFound, test.wantInput)
 			}
@@ -81,10 +89,23 @@ providers:
 	}
 }
 
+func TestNamed(t *testing.T) {
+	shipped, err := price.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, ok := shipped.Named("claude-sonnet-4-5"); !ok || m.Output != 15 {
+		t.Errorf("%v, %+v", ok, m)
+	}
+	if _, ok := shipped.Named("nobody's"); ok {
+		t.Error("a model that nobody serves is there")
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	const head = "providers:\n  p:\n    hosts: [h]\n    models:\n"
 	tests := map[string]struct{ text, want string }{
-		"an unknown key":  {head + "      m: {input: 1, output: 1, ouput: 2}", "line 5"},
+		"an unknown key":  {head + "      m: {input: 1, output: 1, outputs: 2}", "line 5"},
 		"no hosts":        {"providers:\n  p:\n    models:\n      m: {input: 1}", "p has no hosts"},
 		"a minus":         {head + "      m: {input: 1, output: -1}", "-1 is no price"},
 		"not a number":    {head + "      m: {input: 1, output: .nan}", "NaN is no price"},

@@ -148,10 +148,21 @@ func parseReply(n *yaml.Node) (reply, error) {
 			return r, err
 		}
 	}
-	if !seen["content"] {
+	if !seen["content"] && !seen["tool_calls"] {
 		return r, at(n, "the reply has no content")
 	}
-	return r, nil
+	if seen["finish_reason"] {
+		return r, nil
+	}
+	return asked(r, r.Message.Calls), nil
+}
+
+// asked is a reply with tool calls, which is why it ends.
+func asked(r reply, calls []model.Call) reply {
+	if len(calls) > 0 {
+		r.Message.Calls, r.Finish = calls, model.FinishTools
+	}
+	return r
 }
 
 func newReply(content string) reply {
@@ -167,6 +178,10 @@ func (r *reply) set(key, value *yaml.Node) error {
 	switch key.Value {
 	case "content":
 		r.Message.Content, err = parseText(value, "content")
+	case "reasoning_content":
+		r.Message.Reasoning, err = parseText(value, "reasoning_content")
+	case "tool_calls":
+		r.Message.Calls, err = parseCalls(value)
 	case "finish_reason":
 		var s string
 		s, err = parseText(value, "finish_reason")
@@ -180,7 +195,7 @@ func (r *reply) set(key, value *yaml.Node) error {
 	case "usage":
 		r.Usage, err = parseUsage(value)
 	default:
-		err = at(key, "unknown key %q (known are content, cost, latency, finish_reason, usage)", key.Value)
+		err = at(key, "unknown key %q (known are content, tool_calls, cost, latency, finish_reason, reasoning_content, usage)", key.Value)
 	}
 	return err
 }
@@ -203,9 +218,21 @@ func parseUsage(n *yaml.Node) (model.Usage, error) {
 			u.Prompt = int64(number)
 		case "completion_tokens":
 			u.Completion = int64(number)
+		case "cached_tokens":
+			u.CacheRead = int64(number)
+		case "cache_write_tokens":
+			u.CacheWrite = int64(number)
+		case "reasoning_tokens":
+			u.Reasoning = int64(number)
 		default:
-			return u, at(key, "unknown key %q in usage (known are prompt_tokens, completion_tokens)", key.Value)
+			return u, at(key, "unknown key %q in usage (known are prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)", key.Value)
 		}
+	}
+	switch {
+	case u.CacheRead+u.CacheWrite > u.Prompt:
+		return u, at(n, "usage: cached_tokens and cache_write_tokens are part of prompt_tokens, and cannot be more")
+	case u.Reasoning > u.Completion:
+		return u, at(n, "usage: reasoning_tokens are part of completion_tokens, and cannot be more")
 	}
 	return u, nil
 }

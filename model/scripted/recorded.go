@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -36,29 +35,30 @@ func fromTrajectory(name string, data []byte) (map[string][]reply, error) {
 		return nil, err
 	}
 	var list []reply
-	for _, turn := range t.Turns {
-		if turn.Role == model.Assistant {
-			list = append(list, newReply(spoken(turn)))
+	for i, turn := range t.Turns {
+		if turn.Role != model.Assistant {
+			continue
 		}
+		refused := i+1 < len(t.Turns) && t.Turns[i+1].Interrupt == "FormatError"
+		list = append(list, asked(newReply(turn.Content), calls(turn, refused)))
 	}
 	return recorded(name, list)
 }
 
-// spoken is a turn as text. Commands that travelled as tool calls become one
-// block; they ran one after the other, and so do the lines of a block. The
-// text beside them stays unless it holds a block itself: a reply has one.
-func spoken(turn trajectories.Turn) string {
-	var raw struct {
-		ToolCalls []json.RawMessage `json:"tool_calls"`
+// calls are those of a turn: as they stand there if they were refused, so that
+// they will be again; else as what was run of them. Agents differ in what they
+// let pass, a call without a name for instance.
+func calls(turn trajectories.Turn, refused bool) []model.Call {
+	if refused || len(turn.Commands) != len(turn.Calls) {
+		return turn.Calls
 	}
-	if json.Unmarshal(turn.Raw, &raw) != nil || len(raw.ToolCalls) == 0 || len(turn.Commands) == 0 {
-		return turn.Content
+	var run []model.Call
+	for i, c := range turn.Calls {
+		clean := callOf(turn.Commands[i])
+		clean.ID = c.ID
+		run = append(run, clean)
 	}
-	block := "```bash\n" + strings.Join(turn.Commands, "\n") + "\n```"
-	if turn.Content == "" || strings.Contains(turn.Content, "```") {
-		return block
-	}
-	return turn.Content + "\n\n" + block
+	return run
 }
 
 func fromJournal(name string, data []byte) (map[string][]reply, error) {
@@ -75,7 +75,7 @@ func fromJournal(name string, data []byte) (map[string][]reply, error) {
 			return nil, fmt.Errorf("load script %s: record %d: %w", name, r.ID, err)
 		}
 		if m.Role == model.Assistant {
-			list = append(list, newReply(m.Content))
+			list = append(list, asked(newReply(m.Content), m.Calls))
 		}
 	}
 	return recorded(name, list)

@@ -4,14 +4,20 @@
 // A script is YAML or JSON: a list of replies, or a map from instance id to
 // such a list, where "*" serves every other instance. A reply is a string, or
 //
-//	content: text of the reply        # required
+//	content: text of the reply        # required, but where there are tool_calls
+//	reasoning_content: what it thought before that
+//	tool_calls:                       # any of:
+//	  - ls -la                        # a command for the tool bash
+//	  - {command: ls -la, id: call_7} # likewise, with an id of its own
+//	  - {name: python, arguments: "print("}  # whatever a model might write
 //	cost: 0.01                        # US dollars
 //	latency: 1.5                      # seconds before the answer
 //	finish_reason: length             # default: stop
-//	usage: {prompt_tokens: 10, completion_tokens: 5}
+//	usage: {prompt_tokens: 10, completion_tokens: 5}  # also cached_tokens,
+//	                                  # cache_write_tokens, reasoning_tokens
 //
 // A recorded attempt (.traj.json, or a journal) serves as a script too: the
-// replies of its model, in their order.
+// replies of its model, in their order, with its tool calls where it made some.
 //
 //	script, err := scripted.Load("replies.yaml")
 //	m, err := script.For("django__django-11099")
@@ -19,7 +25,6 @@ package scripted
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -74,6 +79,14 @@ func (s *Script) Over(below *Script) *Script {
 // For returns a model that gives the instance's replies from the first one on.
 // An instance that the script does not know is an error that names it.
 func (s *Script) For(instanceID string) (model.Model, error) {
+	replies, err := s.replies(instanceID)
+	if err != nil {
+		return nil, err
+	}
+	return &scripted{name: s.name, replies: replies}, nil
+}
+
+func (s *Script) replies(instanceID string) ([]reply, error) {
 	replies, ok := s.by[instanceID]
 	if !ok {
 		replies, ok = s.by[wildcard]
@@ -81,7 +94,7 @@ func (s *Script) For(instanceID string) (model.Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s has no replies for instance %q, and none under %q", s.name, instanceID, wildcard)
 	}
-	return &scripted{name: s.name, replies: replies}, nil
+	return replies, nil
 }
 
 // scripted gives one reply after the other, whatever it is asked.
@@ -102,7 +115,7 @@ func (m *scripted) Query(ctx context.Context, _ []model.Message) (model.Reply, e
 		return model.Reply{}, &model.Error{
 			Status: model.ScriptExhausted,
 			Hint:   "add replies to the script, or let one of them submit",
-			Err:    fmt.Errorf("%s: %w (it has %d)", m.name, errNoMore, len(m.replies)),
+			Err:    fmt.Errorf("%s: %w (it has %d)", m.name, ErrNoMore, len(m.replies)),
 		}
 	}
 	if err := wait(ctx, r.latency); err != nil {
@@ -110,8 +123,6 @@ func (m *scripted) Query(ctx context.Context, _ []model.Message) (model.Reply, e
 	}
 	return r.Reply, nil
 }
-
-var errNoMore = errors.New("the script has no more replies")
 
 func (m *scripted) take() (reply, bool) {
 	m.mu.Lock()

@@ -64,15 +64,6 @@ func TestParse(t *testing.T) {
 		"json, tabs":     {"r.json", "{\n\t\"*\": [\n\t\t\"one\"\n\t]\n}", "a", []string{"one"}},
 		"no ending":      {"demo", `{"*": ["one"]}`, "a", []string{"one"}},
 		"bare messages":  {"t.json", `[{"role":"user","content":"x"},{"role":"assistant","content":"one"}]`, "a", []string{"one"}},
-		"tool calls": {"t.traj.json", `{"trajectory_format":"mini-swe-agent-1.1","messages":[
-			{"role":"assistant","content":null,"tool_calls":[{"function":{"arguments":"{\"command\":\"ls\\npwd\"}"}}]},
-			{"role":"tool","content":"x"},
-			{"role":"assistant","content":"think","tool_calls":[{"function":{"arguments":{"command":"a"}}},{"function":{"arguments":{"command":"b"}}}]},
-			{"role":"assistant","content":"with ` + "```sh\\nx\\n```" + `","tool_calls":[{"function":{"arguments":{"command":"c"}}}]},
-			{"role":"assistant","content":"no call at all"},
-			{"role":"exit","content":"x"}]}`, "a", []string{
-			"```bash\nls\npwd\n```", "think\n\n```bash\na\nb\n```", "```bash\nc\n```", "no call at all",
-		}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +75,70 @@ func TestParse(t *testing.T) {
 				if diff := cmp.Diff(test.want, contents(play(t, s, test.id))); diff != "" {
 					t.Error(diff)
 				}
+			}
+		})
+	}
+}
+
+func TestToolCalls(t *testing.T) {
+	call := func(id, command string) model.Call {
+		arguments, err := json.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return model.Call{ID: id, Name: "bash", Arguments: string(arguments)}
+	}
+	tests := map[string]struct {
+		name, data string
+		want       []model.Message
+	}{
+		"script": {
+			"r.yaml",
+			"- tool_calls: [ls, {command: pwd, id: x}]\n" +
+				"- {content: hm, tool_calls: [{name: python, arguments: 'print('}, {arguments: {command: a, n: [1]}}]}\n- no call\n",
+			[]model.Message{
+				{Calls: []model.Call{call("", "ls"), call("x", "pwd")}},
+				{Content: "hm", Calls: []model.Call{{Name: "python", Arguments: "print("}, {Name: "bash", Arguments: `{"command":"a","n":[1]}`}}},
+				{Content: "no call"},
+			},
+		},
+		"script in JSON": {
+			"r.json", `[{"tool_calls": ["ls", {"arguments": {"command": "a", "n": 1.5, "x": null}}]}]`,
+			[]model.Message{{Calls: []model.Call{call("", "ls"), {Name: "bash", Arguments: `{"command":"a","n":1.5,"x":null}`}}}},
+		},
+		"recorded": {
+			"t.traj.json", `{"trajectory_format":"mini-swe-agent-1.1","messages":[
+			{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"arguments":"{\"command\":\"ls\\npwd\"}"}}]},
+			{"role":"tool","tool_call_id":"1","content":"x"},
+			{"role":"assistant","content":"two","tool_calls":[{"function":{"name":"bash","arguments":{"command":"a","timeout":3}}},{"function":{"arguments":{"command":"b"}}}]},
+			{"role":"assistant","content":"refused","tool_calls":[{"id":"2","function":{"name":"bash","arguments":"{\"command\":\"c\",\"n\":1}"}}]},
+			{"role":"tool","tool_call_id":"2","content":"no","extra":{"interrupt_type":"FormatError"}},
+			{"role":"assistant","content":"no call at all"},
+			{"role":"exit","content":"x"}]}`,
+			[]model.Message{
+				{Calls: []model.Call{call("1", "ls\npwd")}},
+				{Content: "two", Calls: []model.Call{call("", "a"), call("", "b")}},
+				{Content: "refused", Calls: []model.Call{{ID: "2", Name: "bash", Arguments: `{"command":"c","n":1}`}}},
+				{Content: "no call at all"},
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := scripted.Parse(test.name, []byte(test.data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []model.Message
+			for i, r := range play(t, s, "a") {
+				if ends := len(r.Message.Calls) > 0; ends != (r.Finish == model.FinishTools) {
+					t.Errorf("reply %d ends with %q", i, r.Finish)
+				}
+				r.Message.Role = ""
+				got = append(got, r.Message)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}
@@ -121,11 +176,18 @@ func TestParseNamesTheLine(t *testing.T) {
 		"unknown key":          {"r.yaml", "- x\n- content: y\n  costs: 3\n", `r.yaml:3: unknown key "costs"`},
 		"unknown usage":        {"r.yaml", "- content: y\n  usage:\n    tokens: 3\n", `r.yaml:3: unknown key "tokens" in usage`},
 		"no content":           {"r.yaml", "- x\n- cost: 1\n", "r.yaml:2: the reply has no content"},
+		"no calls":             {"r.yaml", "- tool_calls: []\n", "r.yaml:1: tool_calls: want a list of calls"},
+		"call of nothing":      {"r.yaml", "- tool_calls:\n  - id: x\n", "r.yaml:2: a tool call has either a command or arguments"},
+		"call of too much":     {"r.yaml", "- tool_calls:\n  - {command: a, arguments: b}\n", "r.yaml:2: a tool call has either a command or arguments"},
+		"unknown key of call":  {"r.yaml", "- tool_calls:\n  - ls\n  - {cmd: a}\n", `r.yaml:3: unknown key "cmd" in a tool call`},
+		"number as call":       {"r.yaml", "- tool_calls: [7]\n", "r.yaml:1: a tool call: want a string, have a number"},
 		"number as content":    {"r.yaml", "- content: 7\n", "r.yaml:1: content: want a string, have a number"},
 		"bool as reply":        {"r.yaml", "- x\n- true\n", "r.yaml:2: a reply: want a string, have true or false"},
 		"text as cost":         {"r.yaml", "- content: x\n  cost: free\n", "r.yaml:2: cost: want a number, have a string"},
 		"negative latency":     {"r.yaml", "- content: x\n  latency: -1\n", "r.yaml:2: latency: want a number from 0"},
 		"not a number":         {"r.yaml", "- content: x\n  cost: .nan\n", "r.yaml:2: cost: want a number from 0"},
+		"more cached":          {"r.yaml", "- content: x\n  usage: {prompt_tokens: 1, cached_tokens: 2}\n", "r.yaml:2: usage: cached_tokens and"},
+		"more reasoning":       {"r.yaml", "- content: x\n  usage: {reasoning_tokens: 2}\n", "r.yaml:2: usage: reasoning_tokens are"},
 		"part of a token":      {"r.yaml", "- content: x\n  usage: {prompt_tokens: 1.5}\n", "r.yaml:2: prompt_tokens: want a whole number"},
 		"key twice":            {"r.yaml", "- content: x\n  content: y\n", `r.yaml:2: "content" stands here twice`},
 		"instance twice":       {"r.yaml", "a: [x]\na: [y]\n", `r.yaml:2: instance "a" stands here twice`},
@@ -254,4 +316,35 @@ func rolesOf(t *testing.T, path string) string {
 		roles = append(roles, m.Role)
 	}
 	return strings.Join(roles, " ")
+}
+
+func TestReplyOfAnyStep(t *testing.T) {
+	s, err := scripted.Parse("r.yaml", []byte(`
+b: [b1]
+"*":
+  - content: x
+  - content: y
+    reasoning_content: why
+    latency: 2
+    usage: {prompt_tokens: 9, cached_tokens: 5, cache_write_tokens: 3, completion_tokens: 4, reasoning_tokens: 2}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"b"}, s.Names()); diff != "" {
+		t.Error(diff)
+	}
+	got, latency, err := s.Reply("a", 1)
+	want := model.Reply{
+		Message: model.Message{Role: model.Assistant, Content: "y", Reasoning: "why"}, Finish: model.FinishStop,
+		Usage: model.Usage{Prompt: 9, Completion: 4, CacheRead: 5, CacheWrite: 3, Reasoning: 2}, Model: "scripted", Tries: 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || latency != 2*time.Second || err != nil {
+		t.Errorf("after %v: %v\n%s", latency, err, diff)
+	}
+	for _, step := range []int{-1, 1} {
+		if _, _, err := s.Reply("b", step); !errors.Is(err, scripted.ErrNoMore) {
+			t.Errorf("step %d: %v", step, err)
+		}
+	}
 }

@@ -75,22 +75,29 @@ func patchHash(patch []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// inImage is the basis once the image is known, by its digest or its id.
-func (b Basis) inImage(id, digest string) Basis {
-	b.ImageID, b.ImageDigest = id, digest
+// inImage is the basis once the image is known.
+func (b Basis) inImage(i Image) Basis {
+	b.ImageID, b.ImageDigest, b.ImageArch = i.ID, i.Digest, i.Arch
 	b.Key = b.key()
 	return b
 }
 
 // in is the basis once there is a sandbox.
 func (b Basis) in(info env.Info) Basis {
-	b = b.inImage(info.ImageID, info.ImageDigest)
+	b = b.inImage(Image{info.ImageID, info.ImageDigest, info.ImageArch})
 	b.Machine.Arch, b.Machine.Kernel = info.Machine, info.Release
 	return b
 }
 
-// image names the contents of the image; "" is not known.
-func (b Basis) image() string { return cmp.Or(b.ImageDigest, b.ImageID) }
+// image names the contents of the image; "" is not known. The digest may be
+// that of a list, of an image for each kind of processor.
+func (b Basis) image() string {
+	name := cmp.Or(b.ImageDigest, b.ImageID)
+	if name != "" && b.ImageArch != "" {
+		name += " " + b.ImageArch
+	}
+	return name
+}
 
 // key is the name of the verdict in the cache: the hash of what it depends on.
 // It is "" where the image is not known, for then nothing is to be reused.

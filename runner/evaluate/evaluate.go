@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,10 +39,16 @@ type Sandboxes interface {
 // Identifying is implemented by Sandboxes that know the image of an instance
 // without starting one. It saves the start where the cache has the verdict.
 type Identifying interface {
-	// Identify returns the id of the image that a start would take now, and its
-	// digest where it has one; both are empty where that is not known, as of an
-	// image that is still to be pulled.
-	Identify(ctx context.Context, in datasets.Instance) (id, digest string, err error)
+	// Identify returns the image that a start would take now; it is empty where
+	// that is not known, as of one that is still to be pulled.
+	Identify(ctx context.Context, in datasets.Instance) (Image, error)
+}
+
+// Image is what a name of an image stands for.
+type Image struct {
+	ID     string
+	Digest string // in the registry; may be empty
+	Arch   string // in Go's names
 }
 
 // Config is what evaluations need. Folder, Log, Sandboxes and RunID are
@@ -116,11 +123,13 @@ type Evaluator struct {
 	changed  *sync.Cond // the queue, or that there is no more
 	queue    []*job
 	closed   bool
-	jobs     map[string]*job // by the path of the record
-	order    []string        // those paths, as they were submitted
-	written  time.Time       // when the summaries were
+	jobs     map[string]*job  // by the path of the record
+	named    map[string]owner // the paths, as file systems may see them -> whose they are
+	order    []string         // those paths, as they were submitted
+	written  time.Time        // when the summaries were
 	finished Summary
 	failed   error
+	unshared sync.Once // a cache that cannot be written was told of
 }
 
 // job is a task on its way.
@@ -130,6 +139,10 @@ type job struct {
 	paths  paths
 	record *Record // nil before there is a verdict
 	reused bool
+	ran    bool // something was run for it
+	// vouched says that the verdict's run is of this session or from the cache.
+	// What a folder brings may be anybody's, and goes no further.
+	vouched bool
 }
 
 // ErrClosed is returned by Submit after Wait.
@@ -145,7 +158,7 @@ func Begin(ctx context.Context, c Config) (*Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, warnings, err := openStore(c.Folder.Dir(), c.Cache)
+	s, warnings, err := openStore(c.Folder.Dir(), cache(c.Cache))
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +166,7 @@ func Begin(ctx context.Context, c Config) (*Evaluator, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
-	e := &Evaluator{config: c, run: run, store: s, began: time.Now(), stop: stop, jobs: map[string]*job{}, reading: semaphore.NewWeighted(memory)}
+	e := &Evaluator{config: c, run: run, store: s, began: time.Now(), stop: stop, jobs: map[string]*job{}, named: map[string]owner{}, reading: semaphore.NewWeighted(memory)}
 	e.changed = sync.NewCond(&e.mu)
 	e.unhook = context.AfterFunc(ctx, func() {
 		e.mu.Lock()
@@ -175,7 +188,7 @@ func writeInfo(run grade.Run, editions []datasets.Edition) error {
 	if _, err := os.Stat(run.Info()); err == nil {
 		return nil
 	}
-	info := grade.RunInfo{CreatedAt: time.Now().UTC().Format("2006-01-02T15:04:05.000000+00:00")}
+	info := grade.RunInfo{CreatedAt: time.Now().UTC().Format("2006-01-02T15:04:05+00:00")}
 	for _, edition := range editions {
 		if info.Dataset != "" {
 			info.Dataset += ", "
@@ -204,6 +217,9 @@ func named(run grade.Run, t Task) error {
 	if err == nil {
 		_, err = run.SummaryName(t.Model)
 	}
+	if err == nil && strings.HasSuffix(strings.ToLower(t.Instance.ID), ".json") {
+		err = fmt.Errorf("instance id %.80q %w: it ends as records do", t.Instance.ID, grade.ErrName)
+	}
 	if err != nil {
 		return fmt.Errorf("evaluate %s: %w", t.Instance.ID, err)
 	}
@@ -212,8 +228,9 @@ func named(run grade.Run, t Task) error {
 
 // Submit adds a patch to the queue; it never waits for workers. The error wraps
 // grade.ErrNotGradable, or script.ErrNoScript, when the row cannot be
-// evaluated, or names what is wrong with the name of the model. Config.Check
-// finds the same beforehand.
+// evaluated, or grade.ErrName for names that cannot be those of files.
+// Config.Check finds the same beforehand, but for the names of two patches that
+// would be one file's.
 func (e *Evaluator) Submit(t Task) error {
 	p, err := newPlan(e.config, t)
 	if err != nil {
@@ -231,6 +248,9 @@ func (e *Evaluator) Submit(t Task) error {
 	if e.closed {
 		return ErrClosed
 	}
+	if err := e.claim(where, t); err != nil {
+		return err
+	}
 	j := &job{Task: t, plan: p, paths: where}
 	if e.jobs[where.record] == nil {
 		e.order = append(e.order, where.record)
@@ -239,6 +259,28 @@ func (e *Evaluator) Submit(t Task) error {
 	e.queue = append(e.queue, j)
 	e.changed.Signal()
 	return nil
+}
+
+// owner is whose files are.
+type owner struct{ instance, model string }
+
+// claim keeps the files of two patches apart. A slash becomes two underscores in
+// the name of a folder, and some file systems take A for a. The lock is held.
+func (e *Evaluator) claim(p paths, t Task) error {
+	seen := strings.ToLower(p.record)
+	if other, ok := e.named[seen]; ok && other != (owner{t.Instance.ID, t.Model}) {
+		return fmt.Errorf("evaluate %s: the model %.80q %w of its own: %.80q of the model %.80q has it",
+			t.Instance.ID, t.Model, grade.ErrName, other.instance, other.model)
+	}
+	e.named[seen] = owner{t.Instance.ID, t.Model}
+	return nil
+}
+
+// superseded says that a later patch has taken the place of a job's.
+func (e *Evaluator) superseded(j *job) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.jobs[j.paths.record] != j
 }
 
 // work takes jobs until there are no more. What cannot be written stops all

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fakeBoxes are sandboxes in memory. The zero value starts boxes in which every
 // patch applies and every test of the row passes.
 type fakeBoxes struct {
-	image string
+	image, arch string
 	// start fails the n-th start, counted from 1.
 	start func(ctx context.Context, n int) error
 	// play runs a command of the n-th box, and says whether it knew it. Output
@@ -69,8 +69,8 @@ func (f *fakeBoxes) Start(ctx context.Context, in datasets.Instance) (env.Enviro
 // identified are fakeBoxes that know their image beforehand.
 type identified struct{ *fakeBoxes }
 
-func (f identified) Identify(context.Context, datasets.Instance) (id, digest string, err error) {
-	return f.image, "", nil
+func (f identified) Identify(context.Context, datasets.Instance) (evaluate.Image, error) {
+	return evaluate.Image{ID: f.image, Arch: f.arch}, nil
 }
 
 func (b *fakeBox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
@@ -103,7 +103,7 @@ func say(c env.Command, text string, res env.Result) (env.Result, error) {
 }
 
 func (b *fakeBox) Info() env.Info {
-	return env.Info{Machine: "x86_64", Release: "6.1", Dir: "/testbed", ImageID: b.of.image, Image: b.in.ImageName()}
+	return env.Info{Machine: "x86_64", Release: "6.1", Dir: "/testbed", ImageID: b.of.image, ImageArch: b.of.arch, Image: b.in.ImageName()}
 }
 
 func (b *fakeBox) Close(context.Context) error {

@@ -79,11 +79,10 @@ func (p plan) judge(text string, a *Attempt) []byte {
 		a.Class, a.Reason = Error, err.Error()
 		return nil
 	}
-	outcome := suspect.Outcome{}
+	outcome := suspect.Outcome{Passed: v.Claims.Passed, Failed: v.Claims.Failed, AnyFailed: v.Claims.AnyFailed}
 	if s := v.Report.Tests; s != nil {
 		a.Passed = len(s.FailToPass.Success) + len(s.PassToPass.Success)
 		a.Failed = len(s.FailToPass.Failure) + len(s.PassToPass.Failure)
-		outcome.Passed, outcome.Failed = a.Passed, a.Failed
 	}
 	if v.ExitCode != nil {
 		code := int(*v.ExitCode)

@@ -20,7 +20,7 @@ func (c Config) Known(dir string) (func(ctx context.Context, t Task) (Class, err
 	if err != nil {
 		return nil, err
 	}
-	s, _, err := openStore(dir, c.Cache)
+	s, _, err := openStore(dir, cache(c.Cache))
 	if err != nil {
 		return nil, err
 	}

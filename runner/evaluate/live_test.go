@@ -100,16 +100,6 @@ func TestSamePatchAtOnce(t *testing.T) {
 	}
 }
 
-// TestLaterPatchCounts: of two under one name.
-func TestLaterPatchCounts(t *testing.T) {
-	boxes := &fakeBoxes{image: "sha256:aa"}
-	b := newBench(t, identified{boxes})
-	s := b.run(t.Context(), predict(t, fix), predict(t, fix+"\n"))
-	if s.Submitted != 1 || len(s.Records) != 1 || b.file(tree+"patch.diff") != fix+"\n" {
-		t.Errorf("%d submitted, %v", s.Submitted, s.ByClass)
-	}
-}
-
 // TestEvents are what those who watch are told.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

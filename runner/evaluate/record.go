@@ -65,10 +65,11 @@ type Basis struct {
 	RowSHA256   string             `json:"row_sha256,omitempty"`
 	PatchSHA256 string             `json:"patch_sha256,omitempty"`
 	PatchBytes  int                `json:"patch_bytes"`
-	// Image is the name, ImageID and ImageDigest what it stood for.
+	// Image is the name, ImageID, ImageDigest and ImageArch what it stood for.
 	Image           string  `json:"image,omitempty"`
 	ImageID         string  `json:"image_id,omitempty"`
 	ImageDigest     string  `json:"image_digest,omitempty"`
+	ImageArch       string  `json:"image_arch,omitempty"`
 	ScriptSHA256    string  `json:"script_sha256,omitempty"`
 	ScriptGenerated bool    `json:"script_generated,omitempty"` // the row had none
 	Parser          string  `json:"parser,omitempty"`

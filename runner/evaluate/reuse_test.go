@@ -74,18 +74,19 @@ func asJSON(t testing.TB, v any) string {
 // TestWhatChangedRunsAgain: each thing that a verdict rests on.
 func TestWhatChangedRunsAgain(t *testing.T) {
 	for name, change := range map[string]func(b *bench, boxes *fakeBoxes, in *datasets.Instance, patch *string){
-		"nothing":  nil,
-		"patch":    func(_ *bench, _ *fakeBoxes, _ *datasets.Instance, patch *string) { *patch += "\n" },
-		"image":    func(_ *bench, boxes *fakeBoxes, _ *datasets.Instance, _ *string) { boxes.image = "sha256:bb" },
-		"timeout":  func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.Timeout = time.Hour },
-		"network":  func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.Network = "bridge" },
-		"profile":  func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.Profile = "other" },
-		"mini":     func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.MiniVersion = "1.1" },
-		"limit":    func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.LogLimit = 1 << 20 },
-		"tests":    func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.PassToPass = in.PassToPass[1:] },
-		"script":   func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.EvalScript += "\nid" },
-		"parser":   func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.LogParser = "parse_log_pytest_v2" },
-		"a column": func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.TestPatch += "\n" },
+		"nothing":   nil,
+		"patch":     func(_ *bench, _ *fakeBoxes, _ *datasets.Instance, patch *string) { *patch += "\n" },
+		"image":     func(_ *bench, boxes *fakeBoxes, _ *datasets.Instance, _ *string) { boxes.image = "sha256:bb" },
+		"processor": func(_ *bench, boxes *fakeBoxes, _ *datasets.Instance, _ *string) { boxes.arch = "arm64" },
+		"timeout":   func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.Timeout = time.Hour },
+		"network":   func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.Network = "bridge" },
+		"profile":   func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.Profile = "other" },
+		"mini":      func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.MiniVersion = "1.1" },
+		"limit":     func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.LogLimit = 1 << 20 },
+		"tests":     func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.PassToPass = in.PassToPass[1:] },
+		"script":    func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.EvalScript += "\nid" },
+		"parser":    func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.LogParser = "parse_log_pytest_v2" },
+		"a column":  func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.TestPatch += "\n" },
 	} {
 		for _, where := range []string{"folder", "cache"} {
 			t.Run(name+", "+where, func(t *testing.T) {
@@ -304,6 +305,12 @@ func TestUnstable(t *testing.T) {
 							t.Error(err)
 						}
 					}
+					// The same again asks for no more.
+					if starts := boxes.starts; !strings.Contains(c.ends, "I") {
+						if b.run(t.Context(), predict(t, fix)); boxes.starts != starts {
+							t.Errorf("%d more starts", boxes.starts-starts)
+						}
+					}
 					// The official verdict stays the first one.
 					if r.Runs[0].Dir != strings.TrimSuffix(tree, "/") {
 						t.Errorf("the first run's files are in %s", r.Runs[0].Dir)
@@ -414,6 +421,7 @@ func TestSubmit(t *testing.T) {
 		"model":          {func(k *evaluate.Task) { k.Model = ".." }, grade.ErrName},
 		"long model":     {func(k *evaluate.Task) { k.Model = strings.Repeat("m", 250) }, grade.ErrName},
 		"instance":       {func(k *evaluate.Task) { k.Instance.ID = "a/../b" }, grade.ErrName},
+		"like a record":  {func(k *evaluate.Task) { k.Instance.ID = "a.json" }, grade.ErrName},
 		"assets": {func(k *evaluate.Task) {
 			k.Instance.Row = map[string]json.RawMessage{"image_assets": json.RawMessage(`{"test_patch":[{"path":"a.png"}]}`)}
 		}, grade.ErrNotGradable},

@@ -2,9 +2,12 @@ package evaluate
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,7 +32,7 @@ const recordsDir = "verdicts"
 // there, and in the cache that several runs share.
 type store struct {
 	dir   string // of the run
-	cache string // may be empty
+	cache cache
 
 	mu     sync.Mutex
 	byPath map[string]Record // what is in the folder, by path
@@ -39,8 +42,8 @@ type store struct {
 
 // openStore reads what earlier evaluations left. Records that cannot be read
 // are not there, and said in warnings: their patches are evaluated again.
-func openStore(dir, cache string) (s *store, warnings []string, err error) {
-	s = &store{dir: dir, cache: cache, byPath: map[string]Record{}, byKey: map[string]string{}, rests: map[string]string{}}
+func openStore(dir string, shared cache) (s *store, warnings []string, err error) {
+	s = &store{dir: dir, cache: shared, byPath: map[string]Record{}, byKey: map[string]string{}, rests: map[string]string{}}
 	root := filepath.Join(dir, recordsDir)
 	paths, err := filepath.Glob(filepath.Join(globQuote(root), "*", "*", "*.json"))
 	if err != nil {
@@ -86,7 +89,19 @@ func readRecord(path string) (Record, error) {
 	if r.Format != Format {
 		return Record{}, fmt.Errorf("read verdict %s: the format is %.40q, and this mini knows %s", path, r.Format, Format)
 	}
+	if !r.coherent() {
+		return Record{}, fmt.Errorf("read verdict %s: the class %.40q does not follow from its runs", path, r.Class)
+	}
 	return r, nil
+}
+
+// coherent says that a record, which may be anybody's, has classes that there
+// are, and the one that follows from its runs.
+func (r Record) coherent() bool {
+	again := r.clone()
+	again.conclude()
+	return again.Class == r.Class && slices.Contains(Classes(), r.Class) &&
+		!slices.ContainsFunc(r.Runs, func(a Attempt) bool { return !slices.Contains(Classes(), a.Class) })
 }
 
 func (s *store) keep(path string, r Record) {
@@ -141,68 +156,120 @@ func (s *store) own(path string) (Record, bool) {
 	return r.clone(), ok
 }
 
-// write puts a record into the folder, and into the cache with its files when
-// it may be reused.
+// write puts a record into the folder.
 func (s *store) write(p paths, r Record) error {
 	if err := writeJSON(p.record, r); err != nil {
 		return err
 	}
 	s.keep(p.record, r)
+	return nil
+}
+
+// share puts a verdict into the cache, if it may be reused.
+func (s *store) share(p paths, r Record) error {
 	if s.cache == "" || r.Basis.Key == "" || !r.Class.Final() {
 		return nil
 	}
-	dir := s.shared(r.Basis.Key)
-	if err := copyFiles(p.official, filesIn(dir)); err != nil {
-		return err
-	}
-	return writeJSON(filepath.Join(dir, "verdict.json"), r) // last: without it there is nothing
+	return s.cache.put(r.Basis.Key, p.official, r)
 }
 
-// shared is the folder of a verdict in the cache.
-func (s *store) shared(key string) string { return filepath.Join(s.cache, key[:2], key) }
+// clear makes room for another verdict: whoever is stopped half way must not
+// leave a record beside files that are not its own, and nobody is to take them
+// over from now on.
+func (s *store) clear(p paths) error {
+	s.mu.Lock()
+	delete(s.byPath, p.record)
+	s.mu.Unlock()
+	for _, path := range []string{p.record, p.further, p.official.Dir} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("clear %s: %w", path, err)
+		}
+	}
+	return nil
+}
 
-// known finds the verdict of this key, and the files of its run. From is where
-// it was, for people.
-func (s *store) known(key string) (r Record, files grade.Files, from string, ok bool) {
+// found is a verdict that can be reused.
+type found struct {
+	record Record
+	files  grade.Files // of the verdict's run
+	path   string      // of the record in this folder; "" in the cache
+	from   string      // where it was, for people
+}
+
+// same says that another look has found the same.
+func (f found) same(g found) bool {
+	a, b := f.record.verdictRun(), g.record.verdictRun()
+	return f.files == g.files && f.record.Class == g.record.Class && a.Class == b.Class && a.Start.Equal(b.Start)
+}
+
+// known finds the verdict of this key.
+func (s *store) known(key string) (found, bool) {
 	if key == "" {
-		return Record{}, grade.Files{}, "", false
+		return found{}, false
 	}
 	s.mu.Lock()
 	path, ok := s.byKey[key]
-	r = s.byPath[path].clone()
+	r := s.byPath[path].clone()
 	if !ok {
 		path = s.rests[key]
 		r, ok = s.byPath[path].clone().rest(key)
 	}
 	s.mu.Unlock()
 	if ok && len(r.Runs) > 0 {
-		files = filesIn(filepath.Join(s.dir, filepath.FromSlash(r.verdictDir())))
-		if r.Basis.Key == key && complete(r, files) {
+		f := found{record: r, files: filesIn(filepath.Join(s.dir, filepath.FromSlash(r.verdictDir()))), path: path}
+		if r.Basis.Key == key && complete(r, f.files) {
 			rel, _ := filepath.Rel(s.dir, path)
-			return r, files, filepath.ToSlash(rel), true
+			f.from = filepath.ToSlash(rel)
+			return f, true
 		}
 	}
-	if s.cache == "" {
-		return Record{}, grade.Files{}, "", false
+	return s.cache.find(key)
+}
+
+// take brings the files of a verdict to another place. It is false, and nothing
+// has changed, where the verdict was replaced meanwhile: by a worker, or by
+// another mini that uses the cache.
+func (s *store) take(f found, key string, p paths) (ok bool, err error) {
+	parent := filepath.Dir(p.official.Dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // results are for sharing
+		return false, fmt.Errorf("make folder of run: %w", err)
 	}
-	dir := s.shared(key)
-	r, err := readRecord(filepath.Join(dir, "verdict.json"))
-	if err != nil || r.Basis.Key != key || r.Basis.key() != key || !r.Class.Final() || !complete(r, filesIn(dir)) {
-		return Record{}, grade.Files{}, "", false
+	aside, err := os.MkdirTemp(parent, ".taken-")
+	if err != nil {
+		return false, fmt.Errorf("make folder of run: %w", err)
 	}
-	return r, filesIn(dir), dir, true
+	defer os.RemoveAll(aside) //nolint:errcheck // mostly it was renamed
+	if err := copyFiles(f.files, filesIn(aside)); err != nil {
+		return false, err
+	}
+	if now, ok := s.known(key); !ok || !now.same(f) || !complete(f.record, filesIn(aside)) {
+		return false, nil
+	}
+	if f.path == p.record { // a further run of its own, which becomes the verdict's
+		err = os.RemoveAll(p.official.Dir)
+	} else {
+		err = s.clear(p)
+	}
+	if err == nil {
+		err = os.Rename(aside, p.official.Dir)
+	}
+	if err != nil {
+		return false, fmt.Errorf("take over %s: %w", f.from, err)
+	}
+	return true, nil
 }
 
 // class is that of a key, "" where it is not known.
 func (s *store) class(key string) Class {
-	r, _, _, ok := s.known(key)
+	f, ok := s.known(key)
 	if !ok {
 		return ""
 	}
-	return r.Class
+	return f.record.Class
 }
 
-// complete says that the files are there which the class of a record promises.
+// complete says that the files are there which the class of a record promises,
+// and that they are those of its patch and script.
 func complete(r Record, files grade.Files) bool {
 	if r.verdictRun() == nil {
 		return false
@@ -215,11 +282,29 @@ func complete(r Record, files grade.Files) bool {
 		want = append(want, files.Script, files.TestOutput)
 	}
 	for _, path := range want {
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() { // a link leads to what is nobody's business
 			return false
 		}
 	}
-	return true
+	of := r.Basis.PatchSHA256
+	if of == noPatch {
+		of = patchHash(nil)
+	}
+	return hasHash(files.Patch, of) && (len(want) == 2 || hasHash(files.Script, r.Basis.ScriptSHA256))
+}
+
+// hasHash says that a file has this SHA-256, in hex.
+func hasHash(path, want string) bool {
+	f, err := os.Open(path) //nolint:gosec // a path of mini's own making
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return false
+	}
+	return hex.EncodeToString(h.Sum(nil)) == want
 }
 
 // copyFiles puts the files of a run in another place, where nothing else is

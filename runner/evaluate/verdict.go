@@ -17,9 +17,21 @@ import (
 // tries so far.
 const tryPause = time.Second
 
+// superseded stands for a class in the event of a patch that was not looked at.
+const superseded = "superseded"
+
 // judge brings a job to its verdict. The error is about the folder, or the
 // cause of ctx; then there is no record of what was not finished.
 func (e *Evaluator) judge(ctx context.Context, j *job) error {
+	// Of two patches under one name the later counts, whichever is begun first.
+	defer e.patches.take(j.paths.record)()
+	if e.superseded(j) {
+		e.config.Log.Emit(runner.Event{
+			Type: runner.Verdict, Instance: j.Instance.ID, ResultModel: j.Model,
+			Verdict: superseded, Text: "a later patch has taken its place",
+		})
+		return nil
+	}
 	r, err := e.verdict(ctx, j)
 	if err != nil {
 		return err
@@ -43,9 +55,11 @@ func (e *Evaluator) verdict(ctx context.Context, j *job) (Record, error) {
 	if j.empty() {
 		r := e.newRecord(j, j.plan.basis)
 		r.Class, r.Reason = Empty, "the prediction has no patch"
+		if err := e.store.clear(j.paths); err != nil { // files of an earlier patch would speak for this one
+			return r, err
+		}
 		return r, e.store.write(j.paths, r)
 	}
-	defer e.patches.take(j.paths.record)() // of two patches under one name, the later counts
 	defer e.patches.take(j.plan.basis.RowSHA256 + j.plan.basis.PatchSHA256)()
 	r, err := e.reuse(ctx, j)
 	if err == nil && !r.Class.Final() {
@@ -80,31 +94,34 @@ func (e *Evaluator) reuse(ctx context.Context, j *job) (Record, error) {
 func (e *Evaluator) held(ctx context.Context, j *job) (basis Basis, own Record, holds bool) {
 	basis = j.plan.basis
 	if s, ok := e.config.Sandboxes.(Identifying); ok {
-		id, digest, err := s.Identify(ctx, j.Instance)
+		image, err := s.Identify(ctx, j.Instance)
 		if err == nil { // else the start will say so
-			basis = basis.inImage(id, digest)
+			basis = basis.inImage(image)
 		}
 	}
 	own, ok := e.store.own(j.paths.record)
 	if ok && basis.image() == "" {
 		// The image is not here now, and was when the verdict was given.
-		basis = basis.inImage(own.Basis.ImageID, own.Basis.ImageDigest)
+		basis = basis.inImage(Image{own.Basis.ImageID, own.Basis.ImageDigest, own.Basis.ImageArch})
 	}
-	holds = ok && basis.Key != "" && own.Basis.Key == basis.Key && own.Class.Final() && complete(own, j.paths.official)
+	holds = ok && own.Instance == j.Instance.ID && own.Model == j.Model && basis.Key != "" && own.Basis.Key == basis.Key && own.Class.Final() && complete(own, j.paths.official)
 	return basis, own, holds
 }
 
-// adopt takes over the verdict of another record with this key.
+// adopt takes over the verdict of another record with this key. Its class is
+// empty where there is none.
 func (e *Evaluator) adopt(j *job, key string) (Record, error) {
-	r, files, from, ok := e.store.known(key)
-	if !ok || files.Dir == j.paths.official.Dir {
+	found, ok := e.store.known(key)
+	if !ok || found.files.Dir == j.paths.official.Dir || found.record.Instance != j.Instance.ID {
 		return Record{}, nil
 	}
-	if err := copyFiles(files, j.paths.official); err != nil {
+	ok, err := e.store.take(found, key, j.paths)
+	if !ok || err != nil {
 		return Record{}, err
 	}
-	j.reused = true
-	r.Model, r.RunID, r.Reused = j.Model, e.run.ID(), from
+	r := found.record
+	j.reused, j.vouched = true, found.path == ""
+	r.Model, r.RunID, r.Reused = j.Model, e.run.ID(), found.from
 	r.Basis.Editions = j.plan.basis.Editions
 	official := r.verdictRun()
 	for i := range r.Runs {
@@ -126,6 +143,9 @@ func (e *Evaluator) first(ctx context.Context, j *job) (Record, error) {
 		}
 		return err
 	}
+	if err := e.store.clear(j.paths); err != nil {
+		return r, err
+	}
 	err := e.tries(ctx, j, &r, ForVerdict, j.Patch, j.paths.official, started)
 	if errors.Is(err, errKnown) {
 		return known, nil
@@ -133,6 +153,7 @@ func (e *Evaluator) first(ctx context.Context, j *job) (Record, error) {
 	if err != nil {
 		return r, err
 	}
+	j.vouched = true
 	return r, e.enter(j, &r)
 }
 
@@ -142,7 +163,7 @@ func (e *Evaluator) again(ctx context.Context, j *job, r *Record) error {
 	if j.baseline == noop { // which is to fail
 		return nil
 	}
-	for n := 0; n < e.config.RerunFailed && r.Class.Failed(); n++ {
+	for n := r.reruns(); n < e.config.RerunFailed && r.Class.Failed(); n++ {
 		if err := e.tries(ctx, j, r, ForStability, j.Patch, j.paths.run(len(r.Runs)+1), ignore); err != nil {
 			return err
 		}
@@ -152,6 +173,18 @@ func (e *Evaluator) again(ctx context.Context, j *job, r *Record) error {
 		}
 	}
 	return nil
+}
+
+// reruns counts those that proved something, of earlier sessions too: the same
+// command again asks for no more of them.
+func (r *Record) reruns() int {
+	n := 0
+	for _, a := range r.Runs {
+		if a.Purpose == ForStability && a.Class.Final() {
+			n++
+		}
+	}
+	return n
 }
 
 func ignore(env.Info) error { return nil }
@@ -205,7 +238,7 @@ func (e *Evaluator) tries(
 		if err != nil {
 			return err
 		}
-		a.Purpose, a.Dir = why, e.relative(files.Dir)
+		a.Purpose, a.Dir, j.ran = why, e.relative(files.Dir), true
 		for i := range r.Runs {
 			if r.Runs[i].Dir == a.Dir {
 				r.Runs[i].Dir = "" // its files were replaced
@@ -248,7 +281,16 @@ func (e *Evaluator) enter(j *job, r *Record) error {
 	}
 	r.Gold = e.store.class(r.Basis.withPatch(patchHash([]byte(j.Instance.Patch))))
 	r.Noop = e.store.class(r.Basis.withPatch(noPatch))
-	return e.store.write(j.paths, *r)
+	if err := e.store.write(j.paths, *r); err != nil || !j.ran || !j.vouched {
+		return err
+	}
+	if err := e.store.share(j.paths, *r); err != nil {
+		// The verdict is safe; others will have to run it again.
+		e.unshared.Do(func() {
+			e.config.Log.Emit(runner.Event{Type: runner.Warning, Text: "verdicts cannot be put into the cache: " + err.Error()})
+		})
+	}
+	return nil
 }
 
 // conclude takes the class from the run for the verdict, and holds it against

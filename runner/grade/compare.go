@@ -72,6 +72,20 @@ func failOnly(tests *logs.Tests, names []string) (s Sorted) {
 	return s
 }
 
+// claims counts what the log itself says of the tests of the row.
+func (r Rubric) claims(tests *logs.Tests, sorted TestsStatus) Claims {
+	c := Claims{Passed: len(sorted.FailToPass.Success) + len(sorted.PassToPass.Success), AnyFailed: tests.AnyFailed()}
+	keys := &keys{tests: tests}
+	for _, list := range []Sorted{sorted.FailToPass, sorted.PassToPass} {
+		for _, name := range list.Failure {
+			if status, ok := keys.status(name); ok && (status == logs.Failed || status == logs.Error) {
+				c.Failed++
+			}
+		}
+	}
+	return c
+}
+
 func passing(s logs.Status) bool { return s == logs.Passed || s == logs.XFail }
 
 // keys finds tests by the names that rows have for them.

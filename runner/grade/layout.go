@@ -121,13 +121,14 @@ type RunInfo struct {
 	CreatedAt string // ISO 8601
 }
 
-// JSON is the content of run.json.
+// JSON is the content of run.json, as the official harness writes it.
 func (i RunInfo) JSON() []byte {
 	var repo any
 	if i.TaskRepo != "" {
 		repo = i.TaskRepo
 	}
-	return pyJSON(object{{"dataset", i.Dataset}, {"split", i.Split}, {"task_repo", repo}, {"created_at", i.CreatedAt}})
+	o := object{{"dataset", i.Dataset}, {"split", i.Split}, {"task_repo", repo}, {"created_at", i.CreatedAt}}
+	return append(pyJSON(o, narrow), '\n')
 }
 
 // maxInfo bounds what is read of a run.json, in bytes.

@@ -30,6 +30,9 @@ type Log struct {
 	// ExitCode is the first one that the log has, of the test script or of
 	// whoever printed it; nil when there is none.
 	ExitCode *int64
+	// Denied are the tests of a log that is not Found because its exit code
+	// says that some failed, where none of them did; else nil.
+	Denied *logs.Tests
 }
 
 // ReadLog finds the tests in a log, whose text has universal newlines (see
@@ -64,7 +67,8 @@ func readLog(text, parser string, parse func(text string) (*logs.Tests, error)) 
 	case !tests.Any() && !suiteRan(text):
 		return none, nil
 	case tests.Any() && none.ExitCode != nil && *none.ExitCode != 0 && !tests.AnyFailed():
-		return none, nil // the script failed, and no test did: somebody printed these
+		none.Denied = tests // the script failed, and no test did: somebody printed these
+		return none, nil
 	}
 	return Log{Found: true, Tests: tests, ExitCode: none.ExitCode}, nil
 }

@@ -212,3 +212,34 @@ func TestClassify(t *testing.T) {
 		t.Errorf("the second text has the first reason, not %s", f.Reason)
 	}
 }
+
+// What a log claims is told apart from what it is worth.
+func TestClaims(t *testing.T) {
+	one := int64(1)
+	for name, test := range map[string]struct {
+		kind  grade.EvalType
+		log   string
+		found bool
+		want  grade.Claims
+	}{
+		"passed":        {grade.PassAndFail, "PASSED a\nPASSED b\n", true, grade.Claims{Passed: 2}},
+		"failed":        {grade.PassAndFail, "FAILED a\nERROR b\nPASSED c\n", true, grade.Claims{Failed: 2, AnyFailed: true}},
+		"missing":       {grade.PassAndFail, "SKIPPED a\n", true, grade.Claims{}},
+		"another":       {grade.PassAndFail, "PASSED a\nPASSED b\nFAILED other\n", true, grade.Claims{Passed: 2, AnyFailed: true}},
+		"denied":        {grade.PassAndFail, "PASSED a\nXFAIL b\n>>>>> Test Exit Code: 1\n", false, grade.Claims{Passed: 2}},
+		"silent":        {grade.FailOnly, "Tests: 3\n>>>>> Test Exit Code: 1\n", true, grade.Claims{Passed: 2}},
+		"nothing":       {grade.PassAndFail, ">>>>> Test Exit Code: 1\n", false, grade.Claims{}},
+		"denied, other": {grade.FailOnly, "PASSED c\n>>>>> Test Exit Code: 1\n", false, grade.Claims{Passed: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := grade.Rubric{InstanceID: "x", Parser: "parse_log_pytest", EvalType: test.kind, FailToPass: []string{"a"}, PassToPass: []string{"b"}}
+			v, err := r.Judge(marked(test.log))
+			if err != nil || v.Report.Applied != test.found || v.Claims != test.want {
+				t.Errorf("%+v (found %t, error %v), want %+v", v.Claims, v.Report.Applied, err, test.want)
+			}
+			if strings.Contains(test.log, "Code: 1") && (v.ExitCode == nil || *v.ExitCode != one) {
+				t.Errorf("exit code %v", v.ExitCode)
+			}
+		})
+	}
+}

@@ -15,19 +15,24 @@ type member struct {
 	value any
 }
 
-// pyJSON writes JSON as Python's json.dumps does with indent=4: files are to be
+// What a level of the official files is indented by.
+const (
+	wide   = "    " // of reports and summaries
+	narrow = "  "   // of run.json
+)
+
+// pyJSON writes JSON as Python's json.dumps does with an indent: files are to be
 // the same, byte for byte, as those of the official harness. It knows the
 // kinds of values that these files have.
-func pyJSON(v any) []byte {
+func pyJSON(v any, indent string) []byte {
 	var s strings.Builder
-	writePy(&s, v, "\n")
+	writePy(&s, v, "\n", indent)
 	return []byte(s.String())
 }
 
 // writePy writes a value; newline is the line end with the indentation of the
 // place where it stands.
-func writePy(s *strings.Builder, v any, newline string) {
-	const indent = "    "
+func writePy(s *strings.Builder, v any, newline, indent string) {
 	switch v := v.(type) {
 	case nil:
 		s.WriteString("null")
@@ -59,7 +64,7 @@ func writePy(s *strings.Builder, v any, newline string) {
 			s.WriteString(before + newline + indent)
 			writePyString(s, m.name)
 			s.WriteString(": ")
-			writePy(s, m.value, newline+indent)
+			writePy(s, m.value, newline+indent, indent)
 			before = ","
 		}
 		s.WriteString(newline + "}")

@@ -24,7 +24,7 @@ type Report struct {
 // JSON is the content of report.json, byte for byte as the official harness
 // writes it.
 func (r Report) JSON(instanceID string) []byte {
-	return pyJSON(object{{instanceID, r.object()}})
+	return pyJSON(object{{instanceID, r.object()}}, wide)
 }
 
 func (r Report) object() object {
@@ -63,15 +63,30 @@ func readResolved(data []byte, instanceID string) (bool, error) {
 	if err := json.Unmarshal(all[instanceID], &own); err != nil {
 		return false, fmt.Errorf("%w: %w", errBadReport, err)
 	}
-	raw := bytes.TrimSpace(own["resolved"])
-	if len(raw) == 0 {
+	raw, ok := own["resolved"]
+	if !ok {
 		return false, errBadReport
 	}
-	switch string(raw) { // what Python takes for false
-	case "false", "null", "0", "0.0", `""`, "[]", "{}":
-		return false, nil
+	var value any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber() // Python reads numbers of any size
+	if err := dec.Decode(&value); err != nil {
+		return false, fmt.Errorf("%w: %w", errBadReport, err)
 	}
-	return true, nil
+	switch v := value.(type) { // what Python takes for true
+	case bool:
+		return v, nil
+	case json.Number:
+		f, _ := v.Float64() // too large is infinite
+		return f != 0, nil
+	case string:
+		return v != "", nil
+	case []any:
+		return len(v) > 0, nil
+	case map[string]any:
+		return len(v) > 0, nil
+	}
+	return false, nil
 }
 
 // Verdict is what the log of an evaluation says of a patch.
@@ -82,6 +97,16 @@ type Verdict struct {
 	// ExitCode is the one that the log has for the tests; nil when there is
 	// none.
 	ExitCode *int64
+	Claims   Claims
+}
+
+// Claims is what a log says of tests, be it believed or not: the report is
+// silent about a log that its exit code denies.
+type Claims struct {
+	// Passed and Failed are how many tests of the row did, by the log. A test
+	// passes as it does for the verdict, and fails only where the log says so.
+	Passed, Failed int
+	AnyFailed      bool // some test did, of the row or not
 }
 
 // Judge gives the verdict on a log of an evaluation, whose text has universal
@@ -99,6 +124,9 @@ func (r Rubric) Judge(text string) (Verdict, error) {
 		return Verdict{}, err
 	}
 	v.ExitCode = log.ExitCode
+	if log.Denied != nil {
+		v.Claims = r.claims(log.Denied, r.Compare(log.Denied))
+	}
 	if !log.Found {
 		v.Report.Failure = Classify(text)
 		return v, nil
@@ -107,6 +135,7 @@ func (r Rubric) Judge(text string) (Verdict, error) {
 		return Verdict{}, fmt.Errorf("%s %w: %w", r.InstanceID, ErrNotGradable, r.EvalType.wrong())
 	}
 	tests := r.Compare(log.Tests)
+	v.Claims = r.claims(log.Tests, tests)
 	v.Resolution = tests.Resolution()
 	v.Report.Applied = true
 	v.Report.Resolved = v.Resolution == Full

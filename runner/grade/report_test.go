@@ -114,11 +114,12 @@ func TestInterval(t *testing.T) {
 func TestRunInfo(t *testing.T) {
 	got := string(grade.RunInfo{Dataset: "lite", Split: "test", CreatedAt: "2026-08-18T00:00:00Z"}.JSON())
 	want := `{
-    "dataset": "lite",
-    "split": "test",
-    "task_repo": null,
-    "created_at": "2026-08-18T00:00:00Z"
-}`
+  "dataset": "lite",
+  "split": "test",
+  "task_repo": null,
+  "created_at": "2026-08-18T00:00:00Z"
+}
+`
 	if got != want {
 		t.Errorf("run.json is %s", got)
 	}

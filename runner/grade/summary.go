@@ -44,7 +44,7 @@ func (s Summary) JSON() []byte {
 	}
 	o := object{{"total_instances", s.Total}}
 	for _, l := range lists {
-		o = append(o, member{l.name + "_instances", len(l.ids)})
+		o = append(o, member{l.name + "_instances", len(sorted(l.ids))})
 	}
 	reasons := object{}
 	for _, id := range slices.Sorted(maps.Keys(s.FailureReasons)) {
@@ -64,8 +64,9 @@ func (s Summary) JSON() []byte {
 		member{"error_ids", sorted(s.Errors)},
 		member{"schema_version", SchemaVersion},
 	)
-	return pyJSON(o)
+	return append(pyJSON(o, wide), '\n')
 }
 
-// sorted are the ids by code point, which is the order of their bytes.
-func sorted(ids []string) []string { return slices.Sorted(slices.Values(ids)) }
+// sorted are the ids by code point, which is the order of their bytes, each
+// once.
+func sorted(ids []string) []string { return slices.Compact(slices.Sorted(slices.Values(ids))) }

@@ -37,8 +37,9 @@ func TestSummarize(t *testing.T) {
 		"no key":     {"report.json": `{"no key": {}}`},
 		"other case": {"report.json": `{"other case": {"Resolved": true}}`},
 		"a string":   {"report.json": `{"a string": "resolved"}`},
-		"truthy":     {"report.json": `{"truthy": {"resolved": 1}}`},
+		"truthy":     {"report.json": `{"truthy": {"resolved": 1e999}}`},
 		"falsy":      {"report.json": `{"falsy": {"resolved": null}}`},
+		"minus zero": {"report.json": `{"minus zero": {"resolved": -0.0}}`},
 		"no report":  {"test_output.txt": "Killed\r\n"},
 		"nothing":    {},
 	} {
@@ -53,12 +54,12 @@ func TestSummarize(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := grade.Summary{
-		Total:             15,
-		Completed:         []string{"a string", "falsy", "list", "no key", "null", "other case", "resolved", "truthy", "unresolved"},
+		Total:             16,
+		Completed:         []string{"a string", "falsy", "list", "minus zero", "no key", "null", "other case", "resolved", "truthy", "unresolved"},
 		Incomplete:        []string{"B", "a", "\ue000", "\U0001f600"},
-		Submitted:         []string{"a string", "falsy", "list", "no key", "no report", "nothing", "null", "other case", "resolved", "truthy", "unresolved"},
+		Submitted:         []string{"a string", "falsy", "list", "minus zero", "no key", "no report", "nothing", "null", "other case", "resolved", "truthy", "unresolved"},
 		Resolved:          []string{"resolved", "truthy"},
-		Unresolved:        []string{"falsy", "unresolved"},
+		Unresolved:        []string{"falsy", "minus zero", "unresolved"},
 		Errors:            []string{"a string", "list", "no key", "no report", "nothing", "null", "other case"},
 		InfraFailures:     []string{"no report"},
 		AmbiguousFailures: []string{"unresolved"},
@@ -86,9 +87,13 @@ func TestSummarizeRefuses(t *testing.T) {
 
 func TestEmptySummary(t *testing.T) {
 	got := string(grade.Summary{}.JSON())
-	for _, want := range []string{"{\n    \"total_instances\": 0,\n", "\"completed_ids\": [],\n", "\"failure_reasons\": {},\n", "    \"schema_version\": 2\n}"} {
+	for _, want := range []string{"{\n    \"total_instances\": 0,\n", "\"completed_ids\": [],\n", "\"failure_reasons\": {},\n", "    \"schema_version\": 2\n}\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
+	}
+	got = string(grade.Summary{Total: 2, Errors: []string{"b", "a", "b"}}.JSON()) // a dataset may have a row twice
+	if want := "\"error_instances\": 2,"; !strings.Contains(got, want) {
+		t.Errorf("%q is not in\n%s", want, got)
 	}
 }

@@ -25,19 +25,23 @@ type Detail struct {
 	Shown     int        `json:"shown_attempt"`
 	LastSteps []LastStep `json:"last_steps"`
 	Files     []string   `json:"files"`
-	Unread    []string   `json:"unread,omitempty"`
+	// Verdicts are those on what the instance has submitted; Judge adds them.
+	Verdicts []Judgement `json:"verdicts,omitempty"`
+	Unread   []string    `json:"unread,omitempty"`
 }
 
 // Attempt is one attempt at an instance; Class is empty where it has not ended.
 type Attempt struct {
-	Number  int                `json:"attempt"`
-	Class   trajectories.Class `json:"class,omitempty"`
-	Status  string             `json:"exit_status,omitempty"`
-	Steps   int                `json:"steps"`
-	Cost    model.Cost         `json:"cost"`
-	Seconds float64            `json:"seconds"`
-	Start   time.Time          `json:"start"`
-	Error   string             `json:"error,omitempty"`
+	Number int                `json:"attempt"`
+	Class  trajectories.Class `json:"class,omitempty"`
+	Status string             `json:"exit_status,omitempty"`
+	Steps  int                `json:"steps"`
+	Cost   model.Cost         `json:"cost"`
+	// Unpriced counts the calls whose cost is not known, and not in Cost.
+	Unpriced int64     `json:"unpriced_calls,omitempty"`
+	Seconds  float64   `json:"seconds"`
+	Start    time.Time `json:"start"`
+	Error    string    `json:"error,omitempty"`
 }
 
 // LastStep is one of the last steps of an attempt. Texts are bounded: the
@@ -64,6 +68,7 @@ const (
 	lastSteps   = 3
 	maxKept     = 4000 // bytes of a command, and of an output's or a reply's end
 	maxJournals = 100  // attempts that are listed
+	maxFlags    = 5    // that are shown of a verdict
 )
 
 // UnknownError says that a run has no attempt of an instance, and names those
@@ -108,12 +113,12 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 	}
 	for _, a := range attempts[max(0, len(attempts)-maxJournals):] {
 		t := Attempt{
-			Number: a.Number, Steps: a.SoFar.Steps, Cost: a.SoFar.Cost,
+			Number: a.Number, Steps: a.SoFar.Steps, Cost: a.SoFar.Cost, Unpriced: a.SoFar.Usage.Unpriced,
 			Seconds: tookSoFar(run, a, now).Seconds(), Start: a.SoFar.Start,
 		}
 		if r := a.Result; r != nil {
 			t = Attempt{
-				Number: a.Number, Class: r.Class, Status: r.ExitStatus, Steps: r.Steps, Cost: r.Cost,
+				Number: a.Number, Class: r.Class, Status: r.ExitStatus, Steps: r.Steps, Cost: r.Cost, Unpriced: r.Usage.Unpriced,
 				Seconds: r.Seconds, Start: r.Start, Error: r.Error,
 			}
 		}

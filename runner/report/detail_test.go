@@ -5,13 +5,17 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade/suspect"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -95,6 +99,55 @@ func TestDetail(t *testing.T) {
 				golden(t, "detail.json", indented(t, d))
 			}
 		})
+	}
+}
+
+// The verdicts on an instance are part of it: what was said, by which
+// evaluation, and where its log is.
+func TestDetailVerdicts(t *testing.T) {
+	back := inTemporary(t)
+	writeJournal(t, "run", "a", 1, began, outcome(trajectories.Submitted, "Submitted", 3))
+	preds := map[string]trajectories.Prediction{"a": {InstanceID: "a", Model: "gpt-5-mini", Patch: "diff"}}
+	if err := trajectories.WritePredictions("run/preds.json", preds); err != nil {
+		t.Fatal(err)
+	}
+	run := read(t, "run")
+	own := report.SubmissionsOf(run)
+	without := false
+	found := verdicts.Found{Dir: "run"}
+	for _, r := range []evaluate.Record{
+		verdict("a", evaluate.Resolved, func(r *evaluate.Record) {
+			r.RunID, r.Runs[0].Start = "second\x1b[2J", began.Add(time.Hour)
+			r.Runs[0].Passed, r.Runs[0].Dir = 37, "logs/run_evaluation/second/gpt-5-mini/a"
+			r.Flags = slices.Repeat([]suspect.Finding{{Flag: suspect.TestFile, File: "tests/\x1b[2Jtest_a.py"}}, 7)
+			r.ResolvedWithoutSuspect = &without
+		}),
+		verdict("a", evaluate.Unresolved, because("2 of 37 tests failed"), func(r *evaluate.Record) { r.Basis.PatchSHA256 = "of another patch" }),
+		verdict("a", evaluate.Infrastructure, because("the disk is full"), func(r *evaluate.Record) {
+			r.Model, r.Hint, r.Runs = "other/agent", "make room", nil
+		}),
+		verdict("a", evaluate.TimedOut, func(r *evaluate.Record) { r.Model = evaluate.GoldModel }),
+		verdict("b", evaluate.Resolved),
+	} {
+		found.Verdicts = append(found.Verdicts, verdicts.Verdict{Record: r})
+	}
+	d, err := report.NewDetail(run, "a", began)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back()
+	d.Tries, d.LastSteps = nil, nil
+	d.Judge(found, own)
+	golden(t, "detail-verdicts.txt", shown(t, func(b *bytes.Buffer) error { return d.Write(b, 80) }, 80))
+	shown(t, func(b *bytes.Buffer) error { return d.Write(b, 50) }, 50)
+
+	only, ok := report.JudgedOnly(verdicts.Found{Dir: "run", Verdicts: found.Verdicts[3:]}, "a")
+	if want := "a\nverdict: timed out\n  evaluation first of gold, 1m0s\n  quarantined here (gold: timed out)\n"; !ok ||
+		shown(t, func(b *bytes.Buffer) error { return only.Write(b, 80) }, 80) != want {
+		t.Errorf("of a baseline: %v %+v", ok, only)
+	}
+	if _, ok := report.JudgedOnly(found, "nobody"); ok {
+		t.Error("verdicts on an instance that has none")
 	}
 }
 

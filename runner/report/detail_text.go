@@ -18,6 +18,14 @@ const (
 // only the paths of its files are never cut.
 func (d Detail) Write(w io.Writer, width int) error {
 	var s strings.Builder
+	if d.judgedOnly() {
+		s.WriteString(paragraph(d.ID, width, 0, 2))
+		for _, j := range d.Verdicts {
+			s.WriteString(j.text(d.Run, width))
+		}
+		_, err := io.WriteString(w, s.String())
+		return err
+	}
 	s.WriteString(paragraph(d.ID+": "+d.ending(), width, 0, 2))
 	for _, text := range []string{d.Error, d.Hint} {
 		if text != "" {
@@ -26,6 +34,9 @@ func (d Detail) Write(w io.Writer, width int) error {
 	}
 	for _, text := range d.Warnings {
 		s.WriteString(paragraph("warning: "+text, width, 2, 3))
+	}
+	for _, j := range d.Verdicts {
+		s.WriteString(j.text(d.Run, width))
 	}
 	if len(d.Tries) > 0 {
 		s.WriteString("\n" + d.attempts(width))
@@ -53,6 +64,10 @@ func (d Detail) Write(w io.Writer, width int) error {
 	return err
 }
 
+func (d Detail) judgedOnly() bool {
+	return d.Class == "" && len(d.Tries)+len(d.Files) == 0 && len(d.Verdicts) > 0
+}
+
 func (d Detail) ending() string {
 	switch {
 	case d.Class == "":
@@ -75,11 +90,7 @@ func (d Detail) attempts(width int) string {
 		if !a.Start.IsZero() {
 			began = a.Start.Local().Format("2006-01-02 15:04")
 		}
-		cost := "-"
-		if a.Cost > 0 {
-			cost = money(a.Cost)
-		}
-		rows = append(rows, []string{fmt.Sprint(a.Number), outcome, fmt.Sprint(a.Steps), cost, span(a.Seconds), began})
+		rows = append(rows, []string{fmt.Sprint(a.Number), outcome, fmt.Sprint(a.Steps), Spent(a.Cost, a.Unpriced == 0), span(a.Seconds), began})
 	}
 	return table(width, []column{{right: true}, {shrink: true}, {right: true}, {right: true}, {right: true}, {}}, rows)
 }

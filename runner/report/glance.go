@@ -177,7 +177,7 @@ func (g *Glance) add(run *runner.Run, in runner.Instance, now time.Time) Row {
 			attempts = []runner.Attempt{{Result: r}}
 		}
 	}
-	calls := 0
+	calls, unpriced := 0, int64(0)
 	for _, a := range attempts {
 		steps, usage, cost, took := a.SoFar.Steps, a.SoFar.Usage, a.SoFar.Cost, tookSoFar(run, a, now)
 		if r := a.Result; r != nil {
@@ -187,11 +187,12 @@ func (g *Glance) add(run *runner.Run, in runner.Instance, now time.Time) Row {
 		row.Cost += cost
 		row.Seconds += max(0, took.Seconds())
 		g.Totals.Usage = g.Totals.Usage.Add(usage)
+		unpriced += usage.Unpriced
 		if in.Result == nil {
 			row.Steps = steps
 		}
 	}
-	row.CostKnown = row.Cost > 0 || calls == 0 || g.Totals.NoModel
+	row.CostKnown = unpriced == 0 || g.Totals.NoModel
 	if !row.CostKnown {
 		g.Totals.CostUnknown++
 	}

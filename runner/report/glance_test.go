@@ -103,7 +103,7 @@ func bigRun(t *testing.T) {
 	}
 	empty := func(o *trajectories.Outcome) { o.Submission = nil }
 	auto := func(o *trajectories.Outcome) { o.Autosubmitted = true }
-	free := func(o *trajectories.Outcome) { o.Cost = 0 }
+	free := func(o *trajectories.Outcome) { o.Cost, o.Usage.Unpriced = 0, int64(o.Steps) }
 	writeJournal(t, "run", "sympy__sympy-1", 1, began, outcome(trajectories.Submitted, "Submitted", 3, empty))
 	writeJournal(t, "run", "sympy__sympy-2", 1, began, outcome(trajectories.Limit, "LimitsExceeded", 250, auto, free))
 	writeJournal(t, "run", "sympy__sympy-3", 1, began, outcome(trajectories.Limit, "TimeExceeded", 90, auto))
@@ -192,7 +192,7 @@ func TestGlance(t *testing.T) {
 
 // A handful of instances is shown one by one.
 func TestShortGlance(t *testing.T) {
-	unpriced := func(o *trajectories.Outcome) { o.Cost = 0 }
+	unpriced := func(o *trajectories.Outcome) { o.Cost, o.Usage.Unpriced = 0, int64(o.Steps) }
 	cheap := func(o *trajectories.Outcome) { o.Cost = 0.0004 }
 	tests := []struct {
 		name, class string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -75,6 +76,9 @@ func (g Glance) writeVerdicts(s *strings.Builder, width int) error {
 }
 
 func (g Glance) headline() string {
+	if g.Instances == 0 && g.Dataset == "" { // there is no run.json
+		return "nothing has a result or a verdict here yet"
+	}
 	classes := map[trajectories.Class]int{}
 	for _, c := range g.Classes {
 		classes[c.Class] += c.Count
@@ -126,14 +130,27 @@ func (g Glance) writeShort(s *strings.Builder, width int) {
 	}
 	s.WriteString("\n")
 	rows := [][]string{{"instance", "steps", "cost", "time", "outcome"}}
+	columns := []column{{shrink: true, ids: true}, {right: true}, {right: true}, {right: true}, {shrink: true}}
+	judged := g.judged()
+	if judged != nil {
+		rows[0], columns = append(rows[0], "verdict"), append(columns, column{})
+	}
 	for _, r := range g.Rows {
 		outcome := cmp.Or(r.Status, "not finished")
-		if note := patchOf(r); note != "" {
+		note := patchOf(r)
+		if judged != nil { // which takes room
+			note = strings.TrimPrefix(note, "patch of ")
+		}
+		if note != "" {
 			outcome += ", " + note
 		}
-		rows = append(rows, []string{r.ID, fmt.Sprint(r.Steps), g.costOf(r), span(r.Seconds), outcome})
+		row := []string{r.ID, fmt.Sprint(r.Steps), g.costOf(r), span(r.Seconds), outcome}
+		if judged != nil {
+			row = append(row, cmp.Or(words(string(judged[r.ID])), "-"))
+		}
+		rows = append(rows, row)
 	}
-	s.WriteString(table(width, []column{{shrink: true, ids: true}, {right: true}, {right: true}, {right: true}, {shrink: true}}, rows))
+	s.WriteString(table(width, columns, rows))
 	for _, r := range g.Failing {
 		if r.Class == trajectories.Interrupted { // by the user, who knows
 			continue
@@ -147,6 +164,24 @@ func (g Glance) writeShort(s *strings.Builder, width int) {
 		s.WriteString("  " + g.command(r) + "\n")
 	}
 	s.WriteString("\n" + g.totals(width))
+}
+
+// judged are the classes of the newest evaluation of the run's own submissions,
+// by instance; nil where there is none.
+func (g Glance) judged() map[string]evaluate.Class {
+	for _, v := range slices.Backward(g.Verdicts) {
+		if !v.HasRun {
+			continue
+		}
+		classes := map[string]evaluate.Class{}
+		for _, c := range v.Classes {
+			for _, id := range c.IDs {
+				classes[id] = c.Class
+			}
+		}
+		return classes
+	}
+	return nil
 }
 
 func (g Glance) writeLong(s *strings.Builder, width int) {

@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/minibench/mini/model"
+)
 
 // totals are the sums of a run, a line each.
 func (g Glance) totals(width int) string {
@@ -30,7 +34,7 @@ func (g Glance) totals(width int) string {
 	return table(width, []column{{}, {shrink: true}}, rows)
 }
 
-// cost says only what is known: without a price every call is counted as 0.
+// cost says only what is known, and whose cost is not.
 func (g Glance) cost() string {
 	t := g.Totals
 	switch {
@@ -41,18 +45,26 @@ func (g Glance) cost() string {
 	case t.CostUnknown == 0:
 		return money(t.Cost)
 	case t.Cost == 0:
-		return "not known: the server names none, and model.price is not set"
+		return "not known: the server names none, and there is no price of the model"
 	}
 	return fmt.Sprintf("%s, and what %s took, which is not known", money(t.Cost), Count(t.CostUnknown, "instance"))
 }
 
 // costOf is the cost in a row of a table.
 func (g Glance) costOf(r Row) string {
+	return Spent(r.Cost, r.CostKnown)
+}
+
+// Spent is what something cost, in few words; known is false where some of it is
+// not.
+func Spent(c model.Cost, known bool) string {
 	switch {
-	case !r.CostKnown:
+	case !known && c > 0:
+		return money(c) + " + ?"
+	case !known:
 		return "?"
-	case r.Cost == 0:
+	case c == 0:
 		return "-"
 	}
-	return money(r.Cost)
+	return money(c)
 }

@@ -111,8 +111,8 @@ func (p *Plain) outcome(e runner.Event) {
 	if e.Again {
 		mark = "again"
 	}
-	p.write("", 6, "[%d/%d] %s %-5s %s  %s  $%.2f  %s%s", p.done, p.total, p.name(e), mark,
-		o.ExitStatus, Count(o.Steps, "step"), float64(o.Cost), seconds(o.End.Sub(o.Start).Seconds()), patchNote(o))
+	p.write("", 6, "[%d/%d] %s %-5s %s  %s  %s  %s%s", p.done, p.total, p.name(e), mark,
+		o.ExitStatus, Count(o.Steps, "step"), Spent(o.Cost, o.Usage.Unpriced == 0), seconds(o.End.Sub(o.Start).Seconds()), patchNote(o))
 	if o.Error != "" {
 		p.about(e, "  %s", o.Error)
 	}

@@ -80,7 +80,10 @@ func TestRenderers(t *testing.T) {
 		{Type: runner.Verdict, Instance: "a__b-1", Verdict: "resolved", Elapsed: 75},
 		{Type: runner.Verdict, Instance: "c__d-22", Verdict: "unresolved", Text: "1 of 3 tests failed", Elapsed: 8},
 		{Type: runner.Verdict, Instance: "c__d-3", Verdict: "infrastructure", Text: "the image cannot be \x1b[31mpulled"},
-		{Type: runner.EvaluationFinished, Total: 2},
+		{Type: runner.Verdict, Instance: "c__d-4", Verdict: "apply_failed", Text: "no way to apply the patch works", Elapsed: 2},
+		{Type: runner.Verdict, Instance: "c__d-5", Verdict: "resolved"},
+		{Type: runner.Verdict, Instance: "c__d-6", Verdict: "empty", Text: "the prediction has no patch"},
+		{Type: runner.EvaluationFinished, Total: 5},
 		{Type: runner.Warning, Text: "something \x1b[31mred\u202e and\nmore"},
 	}
 	for n := range 100 { // of which Plain leaves out most, so soon after each other
@@ -91,7 +94,7 @@ func TestRenderers(t *testing.T) {
 		"plain.txt": func(w io.Writer) func(runner.Event) { return report.NewPlain(w, ids).Event },
 		"patches.txt": func(w io.Writer) func(runner.Event) {
 			p := report.NewPlain(w, ids)
-			p.Patches = 3
+			p.Patches = 6
 			return func(e runner.Event) {
 				if e.Type == runner.Verdict || e.Type == runner.EvaluationAttempt {
 					p.Event(e)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
@@ -13,19 +14,39 @@ func (p *Plain) verdict(e runner.Event) {
 	if !e.Again {
 		p.judged++
 	}
-	text := e.Verdict
-	if e.Again {
-		text += ", tried again"
-	}
-	text = fmt.Sprintf("%-14s  %s", text, seconds(e.Elapsed))
+	text := Judged(e)
 	if p.Patches > 0 {
 		p.write("", 6, "[%d/%d] %s  %s", p.judged, p.Patches, p.name(e), text)
 	} else {
 		p.about(e, "verdict: %s", text)
 	}
-	if e.Text != "" && e.Verdict != string(evaluate.Resolved) {
-		p.about(e, "  %s", e.Text)
+}
+
+// Judged is a verdict on a line: its class, how long it took, and why.
+func Judged(e runner.Event) string {
+	text := words(e.Verdict)
+	if e.Again {
+		text += ", tried again"
 	}
+	text = fmt.Sprintf("%-14s", text)
+	if how := tookVerdict(e); how != "" {
+		text += fmt.Sprintf("  %-6s", how)
+	}
+	if e.Text != "" && e.Verdict != string(evaluate.Resolved) {
+		text += "  " + e.Text
+	}
+	return strings.TrimRight(text, " ")
+}
+
+// tookVerdict is how long an evaluation took, or that nothing had to be run.
+func tookVerdict(e runner.Event) string {
+	switch {
+	case e.Elapsed > 0:
+		return seconds(e.Elapsed)
+	case evaluate.Class(e.Verdict).Final() && e.Verdict != string(evaluate.Empty):
+		return "reused"
+	}
+	return ""
 }
 
 // evaluating says what a sandbox is made for.

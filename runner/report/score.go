@@ -45,12 +45,17 @@ type Score struct {
 	Models   []string `json:"models"` // as the predictions name them
 	Run      string   `json:"run,omitempty"`
 	Official string   `json:"official_summary,omitempty"`
+	// Baseline is gold or noop where the patches are those of the baseline of a
+	// machine. Then Rate says nothing of an agent: of gold all should be resolved,
+	// of noop none.
+	Baseline string `json:"baseline,omitempty"`
 
 	// Instances are those that were asked for: the denominator of Rate. What has
 	// no verdict counts as not resolved there, as with the official harness.
 	Instances int   `json:"instances"`
 	Rate      Share `json:"rate"`
-	// Trusted leaves out the quarantined instances; nil where there are none.
+	// Trusted leaves out the quarantined instances; nil where there are none, and
+	// of a baseline.
 	Trusted *Share `json:"without_quarantined,omitempty"`
 	// LikePeers takes the diffs that mini submitted at a limit for nothing, as
 	// agents do that submit nothing there; nil where there are none.
@@ -149,6 +154,9 @@ func NewScore(e Evaluation) Score {
 	t := scoring{Score: &s, rows: rows, quarantined: quarantine(e.Quarantined, records), classes: map[evaluate.Class]*ScoreClass{}, has: map[string]bool{}}
 	for _, r := range records {
 		t.add(r)
+	}
+	if len(s.Models) == 1 && isBaseline(s.Models[0]) {
+		s.Baseline = s.Models[0]
 	}
 	t.rest(e.Unfinished, e.IDs)
 	s.Instances = max(s.Instances, len(e.IDs), t.known+s.NoResult)
@@ -274,7 +282,7 @@ func (t *scoring) rates() {
 		like := share(t.peers, t.Instances)
 		t.LikePeers = &like
 	}
-	if len(t.Quarantined) == 0 {
+	if len(t.Quarantined) == 0 || t.Baseline != "" {
 		return
 	}
 	for _, id := range t.classes[evaluate.Resolved].ids() {

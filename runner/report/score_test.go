@@ -96,7 +96,7 @@ func TestScore(t *testing.T) {
 	s := report.NewScore(report.Evaluation{RunID: "first", Records: records, Run: run, Official: "run/gpt-5-mini.first.json", Now: began})
 	text := shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80)
 	golden(t, "score.txt", text)
-	if lines := strings.Count(text, "\n"); lines > 30 {
+	if lines := strings.Count(text, "\n"); lines > 32 {
 		t.Errorf("%d lines for a batch of 500", lines)
 	}
 	for _, width := range []int{40, 60, 120} {
@@ -105,6 +105,7 @@ func TestScore(t *testing.T) {
 	if s.Complete() {
 		t.Error("complete, with infrastructure failures and patches that wait")
 	}
+	golden(t, "score-repos.txt", shown(t, func(b *bytes.Buffer) error { return s.WriteRepos(b, 80) }, 80))
 	sum := s.NoResult + len(s.NotEvaluated)
 	for _, c := range s.Classes {
 		sum += c.Count
@@ -199,6 +200,61 @@ func TestScores(t *testing.T) {
 	baseline := verdicts.Found{Verdicts: found.Verdicts[5:]}
 	if scores := report.Scores(baseline, run, nil, began); len(scores) != 2 || scores[0].HasRun {
 		t.Errorf("of the baseline alone: %+v", scores)
+	}
+}
+
+// Of a baseline one wants to know whether it is as it should be.
+func TestBaselineScores(t *testing.T) {
+	of := func(model string) func(*evaluate.Record) {
+		return func(r *evaluate.Record) {
+			r.Model = model
+			if r.Class.Final() && model == evaluate.GoldModel {
+				r.Gold = r.Class
+			} else if r.Class.Final() {
+				r.Noop = r.Class
+			}
+		}
+	}
+	for _, tt := range []struct {
+		model   string
+		classes []evaluate.Class
+		want    string
+	}{
+		{"gold", []evaluate.Class{evaluate.Resolved, evaluate.Resolved}, "gold: 2 of 2 pass with the gold patch, as it should be\nevaluation first\n"},
+		{"noop", []evaluate.Class{evaluate.Unresolved, evaluate.Unresolved}, "noop: 0 of 2 pass without a patch, as it should be\nevaluation first\n"},
+		{"gold", []evaluate.Class{evaluate.Resolved, evaluate.TimedOut, evaluate.Infrastructure}, "gold: 1 of 3 pass with the gold patch; 1 cannot be judged on this machine; 1 without a verdict\nevaluation first\n"},
+		{"noop", []evaluate.Class{evaluate.Resolved, evaluate.Unresolved}, "noop: 1 of 2 pass without a patch; 1 cannot be judged on this machine\nevaluation first\n"},
+		{"noop", []evaluate.Class{evaluate.Infrastructure}, "noop: 0 of 1 pass without a patch; 1 without a verdict\nevaluation first\n"},
+	} {
+		e := report.Evaluation{RunID: "first"}
+		for i, c := range tt.classes {
+			e.Records = append(e.Records, verdict(fmt.Sprintf("a-%d", i), c, of(tt.model)))
+		}
+		s := report.NewScore(e)
+		text := shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80)
+		if !strings.HasPrefix(strings.ReplaceAll(text, "1\nwithout", "1 without"), tt.want) {
+			t.Errorf("%s %v:\n%s\nwant\n%s", tt.model, tt.classes, text, tt.want)
+		}
+		if s.Baseline != tt.model || s.Trusted != nil {
+			t.Errorf("%s: baseline %q, without the quarantined %v", tt.model, s.Baseline, s.Trusted)
+		}
+		if wrong := strings.Contains(tt.want, "judged on"); wrong != strings.Contains(text, "1 quarantined here: a-") {
+			t.Errorf("%s %v: who is quarantined?\n%s", tt.model, tt.classes, text)
+		}
+	}
+}
+
+// The official summary is named where it is, after the model that has one.
+func TestOfficialSummary(t *testing.T) {
+	dir := t.TempDir()
+	found := verdicts.Found{Dir: dir, Verdicts: []verdicts.Verdict{{Record: verdict("a", evaluate.Resolved)}}}
+	if s := report.Scores(found, nil, nil, began); s[0].Official != "" {
+		t.Errorf("a summary that is not there: %s", s[0].Official)
+	}
+	path := dir + "/gpt-5-mini.first.json"
+	writeFile(t, path, "{}")
+	if s := report.Scores(found, nil, nil, began); s[0].Official != path {
+		t.Errorf("%q, want %q", s[0].Official, path)
 	}
 }
 

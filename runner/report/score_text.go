@@ -29,7 +29,7 @@ func (s Score) Write(w io.Writer, width int) error {
 	if s.LikePeers != nil {
 		b.WriteString(paragraph(s.LikePeers.text("without diffs taken at a limit"), width, 0, 2))
 	}
-	b.WriteString(paragraph(s.about(), width, 0, 2))
+	b.WriteString(paragraph(s.about(), width, 0, 6)) // the path is to be copied
 	b.WriteString("\n" + s.classes(width))
 	b.WriteString(s.remarks(width))
 	_, err := io.WriteString(w, b.String())
@@ -37,9 +37,32 @@ func (s Score) Write(w io.Writer, width int) error {
 }
 
 func (s Score) headline() string {
+	if s.Baseline != "" {
+		return s.expected()
+	}
 	text := s.Rate.text(plural(s.Rate.Of, "instance") + " resolved")
 	if n := s.Instances - s.judged(); n > 0 {
 		text += fmt.Sprintf("; %d without a verdict count as not resolved", n)
+	}
+	return text
+}
+
+// expected holds the baseline of a machine against what it should be.
+func (s Score) expected() string {
+	resolved, judged := s.Count(evaluate.Resolved), s.judged()
+	text, wrong := fmt.Sprintf("gold: %d of %d pass with the gold patch", resolved, s.Instances), judged-resolved
+	if s.Baseline == evaluate.NoopModel {
+		text, wrong = fmt.Sprintf("noop: %d of %d pass without a patch", resolved, s.Instances), resolved
+	}
+	unknown := s.Instances - judged
+	switch {
+	case wrong > 0:
+		text += fmt.Sprintf("; %d cannot be judged on this machine", wrong)
+	case judged > 0 && unknown == 0:
+		text += ", as it should be"
+	}
+	if unknown > 0 {
+		text += fmt.Sprintf("; %d without a verdict", unknown)
 	}
 	return text
 }
@@ -70,7 +93,9 @@ func (s Score) about() string {
 	}
 	var parts []string
 	for _, m := range models {
-		parts = append(parts, bounded(m, 60))
+		if m != s.Baseline { // which the first line names
+			parts = append(parts, bounded(m, 60))
+		}
 	}
 	parts = append(parts, "evaluation "+bounded(s.RunID, 60))
 	text := strings.Join(parts, ", ")
@@ -179,7 +204,7 @@ func (s Score) remarks(width int) string {
 	for _, q := range s.Quarantined {
 		ids = append(ids, fmt.Sprintf("%s (%s)", q.Instance, wrongWith(q)))
 	}
-	b.WriteString(listed(fmt.Sprintf("%d quarantined here", len(ids)), ids, width, 1))
+	b.WriteString(listed(fmt.Sprintf("%d quarantined here", len(ids)), ids, width, 3))
 	for _, class := range []evaluate.Class{evaluate.Unstable, evaluate.Infrastructure, evaluate.Error} {
 		b.WriteString(s.told(class, width))
 	}

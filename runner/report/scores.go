@@ -3,12 +3,14 @@ package report
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -29,7 +31,7 @@ func Scores(found verdicts.Found, run *runner.Run, ids []string, now time.Time) 
 		ofRun     bool // the run's own submissions
 	}
 	var groups []*group
-	base, own := baselineOf(found), submissionsOf(run)
+	base, own := baselineOf(found), SubmissionsOf(run)
 	for _, v := range byModel(found) {
 		first := v[0]
 		v = slices.DeleteFunc(v, func(v verdicts.Verdict) bool { return own.stale(v.Record) })
@@ -64,9 +66,31 @@ func Scores(found verdicts.Found, run *runner.Run, ids []string, now time.Time) 
 		if g.ofRun { // else its costs are of other patches
 			e.Run = run
 		}
-		scores = append(scores, NewScore(e))
+		s := NewScore(e)
+		s.Official = officialOf(found.Dir, s)
+		scores = append(scores, s)
 	}
 	return scores
+}
+
+// officialOf is the path of the official summary in the folder, which is called
+// after one of the models; empty where there is none.
+func officialOf(dir string, s Score) string {
+	run, err := grade.NewRun(dir, s.RunID)
+	if err != nil {
+		return ""
+	}
+	for _, m := range s.Models {
+		name, err := run.SummaryName(m)
+		if err != nil {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
 }
 
 func isBaseline(name string) bool { return name == evaluate.GoldModel || name == evaluate.NoopModel }
@@ -118,12 +142,12 @@ func (b baseline) complete(r evaluate.Record) evaluate.Record {
 	return r
 }
 
-// submissions are the predictions of a run, by instance.
-type submissions map[string]trajectories.Prediction
+// Submissions are the predictions of a run, by instance.
+type Submissions map[string]trajectories.Prediction
 
-// submissionsOf reads them from where evaluations do. What cannot be read is
+// SubmissionsOf reads them from where evaluations do. What cannot be read is
 // as good as missing: no verdict is tied to the run then.
-func submissionsOf(run *runner.Run) submissions {
+func SubmissionsOf(run *runner.Run) Submissions {
 	if run == nil {
 		return nil
 	}
@@ -135,13 +159,13 @@ func submissionsOf(run *runner.Run) submissions {
 }
 
 // has says that a verdict is on a submission of the run.
-func (s submissions) has(r evaluate.Record) bool {
+func (s Submissions) has(r evaluate.Record) bool {
 	p, ok := s[r.Instance]
 	return ok && p.Model == r.Model && !s.stale(r)
 }
 
 // stale says that a verdict is on what the run's instance had submitted before.
-func (s submissions) stale(r evaluate.Record) bool {
+func (s Submissions) stale(r evaluate.Record) bool {
 	p, ok := s[r.Instance]
 	if !ok || p.Model != r.Model {
 		return false

@@ -50,7 +50,7 @@ func verdictNote(l saved.Line) string {
 		}
 		return strings.Join(parts, ", ")
 	case saved.Empty:
-		return "no patch"
+		return "run without a patch"
 	case saved.Infrastructure:
 		return reason
 	case saved.Failed:
@@ -106,7 +106,7 @@ func classNote(t saved.Tally, class saved.Class) string {
 	case saved.Failed:
 		parts = append(parts, "the log cannot be read, or its parser crashed")
 	case saved.Empty:
-		parts = append(parts, "patch.diff is empty")
+		parts = append(parts, "run without a patch: patch.diff is empty")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -46,11 +46,11 @@ infrastructure  logs/` + strings.Repeat("deep/", 12) + `e
 error           logs/f�[31m
                 the log does �[2J what it should not, at some length, so that it
                 takes more than a line
-empty           logs/g  no patch
+empty           logs/g  run without a patch
 resolved        1
 unresolved      3  1 fixed in part, 2 without results in the log, 1
                    missing_module
-empty           1  patch.diff is empty
+empty           1  run without a patch: patch.diff is empty
 infrastructure  1  1 out_of_memory
 error           1  the log cannot be read, or its parser crashed
 20.0% (95% interval 3.6% to 62.4%) of 5 logs that could be judged

@@ -34,6 +34,9 @@ type Config struct {
 	Dir   string // to be made; it must not be there
 	// Name is what the leaderboard is to show, as a first proposal.
 	Name string
+	// Judged are the instances that have a verdict. It may be one that leaves no
+	// report: the patch does not apply, or the tests took too long.
+	Judged map[string]bool
 	// Results is text for README.md: the figures.
 	Results string
 }
@@ -43,9 +46,13 @@ type Result struct {
 	Predictions int `json:"predictions"`
 	Trajs       int `json:"trajs"`
 	Logs        int `json:"logs"` // instances with a report
+	// Bytes are those of all files. Large are files, relative to the folder, that
+	// GitHub refuses.
+	Bytes int64    `json:"bytes"`
+	Large []string `json:"large,omitempty"`
 	// NoResult are instances of the run without a prediction. NoTraj and
-	// NoVerdict have one, and no trajectory, or no report of an evaluation; a
-	// patch that is empty needs none.
+	// NoVerdict have one, and no trajectory, or neither a report of an evaluation
+	// nor a verdict that leaves none; a patch that is empty needs none.
 	NoResult  []string `json:"no_result,omitempty"`
 	NoTraj    []string `json:"no_trajectory,omitempty"`
 	NoVerdict []string `json:"no_verdict,omitempty"`
@@ -53,6 +60,9 @@ type Result struct {
 
 // Complete says that nothing is missing.
 func (r Result) Complete() bool { return len(r.NoResult)+len(r.NoTraj)+len(r.NoVerdict) == 0 }
+
+// mostFile is how large a file on GitHub may be, in bytes.
+const mostFile = 100 << 20
 
 // Errors that callers tell apart.
 var (
@@ -136,11 +146,37 @@ func (c Config) fill(dir string, preds []trajectories.Prediction) (Result, error
 			return r, err
 		case judged:
 			r.Logs++
+		case c.Judged[p.InstanceID]: // without a report, as the official harness has it
 		default:
 			r.NoVerdict = append(r.NoVerdict, p.InstanceID)
 		}
 	}
-	return r, c.words(dir, r)
+	if err := c.words(dir, r); err != nil {
+		return r, err
+	}
+	return r, r.measure(dir)
+}
+
+// measure looks how large everything is.
+func (r *Result) measure(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		r.Bytes += info.Size()
+		if info.Size() > mostFile {
+			name, err := filepath.Rel(dir, path)
+			if err != nil {
+				return err
+			}
+			r.Large = append(r.Large, filepath.ToSlash(name))
+		}
+		return nil
+	})
 }
 
 // without are the instances of the run that have no prediction.

@@ -59,15 +59,32 @@ func finished(t *testing.T) *runner.Run {
 	}
 }
 
+// sizeOf is how many bytes the files in a folder have.
+func sizeOf(t *testing.T, dir string) (n int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			info, failed := e.Info()
+			n, err = n+info.Size(), failed
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestWrite(t *testing.T) {
 	run := finished(t)
 	dir := filepath.Join(t.TempDir(), "new", "20260102_mine")
-	c := submission.Config{Run: run, RunID: "first", Dir: dir, Name: "mine: # 1", Results: "1 of 5\n\nresolved\n"}
+	c := submission.Config{Run: run, RunID: "first", Dir: dir, Name: "mine: # 1", Results: "1 of 5\n\nresolved\n", Judged: map[string]bool{"a": true, "b": true}}
 	res, err := submission.Write(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := submission.Result{Predictions: 4, Trajs: 3, Logs: 1, NoResult: []string{"e"}, NoTraj: []string{"d"}, NoVerdict: []string{"b", "d"}}
+	want := submission.Result{Predictions: 4, Trajs: 3, Logs: 1, NoResult: []string{"e"}, NoTraj: []string{"d"}, NoVerdict: []string{"d"}}
+	want.Bytes = sizeOf(t, dir)
 	if diff := cmp.Diff(want, res); diff != "" || res.Complete() {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -120,7 +137,7 @@ func TestWrite(t *testing.T) {
 		!slices.Equal(meta.Tags.Model, []string{`org/m: "x"`}) || meta.Tags.System.Attempts != "1" {
 		t.Errorf("metadata: %+v\n%s", meta, read("metadata.yaml"))
 	}
-	for _, want := range []string{"# mine: # 1\n", "    1 of 5\n\n    resolved\n", "- no prediction: e\n", "- no report of an evaluation: b, d\n", "- [ ] One prediction for each instance"} {
+	for _, want := range []string{"# mine: # 1\n", "    1 of 5\n\n    resolved\n", "- no prediction: e\n", "- no verdict: d\n", "- [ ] One prediction for each instance"} {
 		if !strings.Contains(read("README.md"), want) {
 			t.Errorf("no %q in\n%s", want, read("README.md"))
 		}
@@ -154,5 +171,17 @@ func TestNothingIsLeft(t *testing.T) {
 				t.Errorf("left: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// GitHub refuses large files: they are named, and laid out all the same.
+func TestLargeFiles(t *testing.T) {
+	run := finished(t)
+	if err := os.Truncate(filepath.Join(run.Dir, "a/a.traj.json"), 101<<20); err != nil {
+		t.Fatal(err)
+	}
+	res, err := submission.Write(submission.Config{Run: run, RunID: "first", Dir: filepath.Join(t.TempDir(), "new")})
+	if err != nil || !slices.Equal(res.Large, []string{"trajs/a.traj"}) {
+		t.Errorf("%v, %v", res.Large, err)
 	}
 }

@@ -32,7 +32,7 @@ func (c Config) words(dir string, r Result) error {
 	var text strings.Builder
 	var missing []string
 	for what, ids := range map[string][]string{
-		"no prediction": r.NoResult, "no trajectory": r.NoTraj, "no report of an evaluation": r.NoVerdict,
+		"no prediction": r.NoResult, "no trajectory": r.NoTraj, "no verdict": r.NoVerdict,
 	} {
 		if len(ids) > 0 {
 			missing = append(missing, fmt.Sprintf("%s: %s", what, strings.Join(ids, ", ")))

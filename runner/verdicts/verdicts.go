@@ -38,6 +38,7 @@ type Verdict struct {
 
 // Found is what a folder holds.
 type Found struct {
+	Dir string // the folder of the run
 	// Verdicts are in the order of run id, model and instance.
 	Verdicts []Verdict
 	// Unread says what could not be read, a sentence each.
@@ -49,7 +50,7 @@ type Found struct {
 // folder may come from a stranger: what is no plain file is not opened, and
 // links are not followed.
 func Read(dir string) (Found, error) {
-	var f Found
+	f := Found{Dir: dir}
 	top := filepath.Join(dir, Folder)
 	runs, err := foldersIn(top)
 	if err != nil {

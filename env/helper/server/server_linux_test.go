@@ -415,8 +415,10 @@ func TestPipesAreOutOfReach(t *testing.T) {
 	} else if e, out := b.run("printf forged > /proc/" + pid + "/fd/1"); e.ExitCode == 0 {
 		t.Errorf("a command wrote to the helper's output: %q", out)
 	}
-	if _, out := b.run("ls /proc/$$/fd | tr '\\n' ' '"); strings.TrimSpace(out) != "0 1 2" && strings.TrimSpace(out) != "0 1 2 255" {
-		t.Errorf("a command has descriptors %q, want 0 1 2", out)
+	// No pipeline here: the shell itself holds an end of its pipe for a moment.
+	_, out := b.run("ls /proc/$$/fd; :")
+	if got := strings.Join(strings.Fields(out), " "); got != "0 1 2" && got != "0 1 2 255" {
+		t.Errorf("a command has descriptors %q, want 0 1 2", got)
 	}
 }
 

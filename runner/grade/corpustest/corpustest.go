@@ -8,6 +8,10 @@
 //	parsers/<parser>/<case>.log, .json   a log, and the map it gives
 //	grading/*.json                       a log or a map, and the verdict
 //	evalscripts/<instance>.*             a row, and the script that runs
+//	evalscripts/_*.json                  patches, and the files that they name
+//
+// Every file is a case, whatever its name; a case or a part that is missing is
+// skipped.
 package corpustest
 
 import (

@@ -17,7 +17,7 @@ func doctest(t *Tests, text string, _ Subject) error {
 	if start < 0 {
 		return nil
 	}
-	text = text[start:]
+	text = xmlSpaces.Replace(text[start:])
 	n := strings.Index(text, end)
 	if n < 0 {
 		return errors.New("the XML of doctest has no end")
@@ -60,6 +60,7 @@ type doctestElement struct {
 func (d *doctestReport) read(text string) error {
 	dec := xml.NewDecoder(strings.NewReader(text))
 	for {
+		from := dec.InputOffset()
 		tok, err := dec.Token()
 		if err == io.EOF { //nolint:errorlint // Token returns it bare
 			return nil
@@ -69,6 +70,9 @@ func (d *doctestReport) read(text string) error {
 		}
 		switch el := tok.(type) {
 		case xml.StartElement:
+			if !apart(text[from:dec.InputOffset()]) {
+				return errors.New("no space is between two attributes")
+			}
 			if err := d.start(el); err != nil {
 				return err
 			}
@@ -91,8 +95,11 @@ func (d *doctestReport) start(el xml.StartElement) error {
 		if _, twice := attrs[a.Name]; twice {
 			return fmt.Errorf("an attribute %.100q is there twice", a.Name.Local)
 		}
-		attrs[a.Name] = attributeSpaces.Replace(a.Value)
-		if a.Name.Space == "xmlns" || a.Name == (xml.Name{Local: "xmlns"}) {
+		attrs[a.Name] = a.Value
+		if a.Name.Space == xmlnsPrefix || a.Name == (xml.Name{Local: xmlnsPrefix}) {
+			if err := checkDeclared(a); err != nil {
+				return err
+			}
 			d.spaces[a.Value]++
 			open.spaces = append(open.spaces, a.Value)
 		}
@@ -120,25 +127,72 @@ func (d *doctestReport) start(el xml.StartElement) error {
 	return nil
 }
 
-// xmlSpace is the namespace of the prefix xml, which nobody declares.
-const xmlSpace = "http://www.w3.org/XML/1998/namespace"
+// xmlSpace is the namespace of the prefix xml, which nobody declares, and
+// xmlnsSpace that of the prefix that declares.
+const (
+	xmlPrefix   = "xml"
+	xmlSpace    = "http://www.w3.org/XML/1998/namespace"
+	xmlnsPrefix = "xmlns"
+	xmlnsSpace  = "http://www.w3.org/2000/xmlns/"
+)
 
-// checkSpaces finds prefixes that nothing declares, which the decoder gives as
-// they are.
-func (d *doctestReport) checkSpaces(el xml.StartElement) error {
-	if s := el.Name.Space; s != "" && d.spaces[s] == 0 {
-		return fmt.Errorf("the prefix %.100q is not declared", s)
+// checkDeclared finds declarations of namespaces that may not be.
+func checkDeclared(a xml.Attr) error {
+	prefix := ""
+	if a.Name.Space != "" {
+		prefix = a.Name.Local
 	}
+	switch {
+	case prefix == xmlnsPrefix, prefix == xmlPrefix != (a.Value == xmlSpace), a.Value == xmlnsSpace:
+		return errors.New("a prefix is declared that is not for that")
+	case prefix != "" && a.Value == "":
+		return fmt.Errorf("the prefix %.100q is declared to be none", prefix)
+	}
+	return nil
+}
+
+// checkSpaces finds prefixes that nothing declares, and names that are no
+// prefix and name: the decoder gives both as they are.
+func (d *doctestReport) checkSpaces(el xml.StartElement) error {
+	names := []xml.Name{el.Name}
 	for _, a := range el.Attr {
-		if s := a.Name.Space; s != "" && s != "xmlns" && d.spaces[s] == 0 {
-			return fmt.Errorf("the prefix %.100q is not declared", s)
+		if a.Name.Space != xmlnsPrefix {
+			names = append(names, a.Name)
+		}
+	}
+	for _, n := range names {
+		if n.Space != "" && d.spaces[n.Space] == 0 {
+			return fmt.Errorf("the prefix %.100q is not declared", n.Space)
+		}
+		if strings.Contains(n.Local, ":") {
+			return fmt.Errorf("%.100q is no name", n.Local)
 		}
 	}
 	return nil
 }
 
-// attributeSpaces is what XML makes of the ends of lines in a value.
-var attributeSpaces = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ")
+// apart says that a space is before every attribute of a tag, which the decoder
+// does not ask for.
+func apart(tag string) bool {
+	for {
+		i := strings.IndexAny(tag, `"'`)
+		if i < 0 {
+			return true
+		}
+		_, after, ok := strings.Cut(tag[i+1:], tag[i:i+1])
+		if !ok {
+			return true
+		}
+		if after != "" && strings.IndexByte(" />", after[0]) < 0 {
+			return false
+		}
+		tag = after
+	}
+}
+
+// xmlSpaces is what XML makes of the ends of lines in a value, but for those
+// that are written as numbers. Elsewhere they mean the same as a space.
+var xmlSpaces = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ")
 
 // nameOf is the name of a test, or Python's word for none.
 func nameOf(attrs map[xml.Name]string) string {

@@ -16,7 +16,7 @@ func prismJS(t *Tests, text string, _ Subject) error {
 			run = run[i+1:]
 		}
 		var report map[string]json.RawMessage // a struct would not tell "Passes" from "passes"
-		if err := json.Unmarshal([]byte("{"+beforeLast(run, "}")+"}"), &report); err != nil {
+		if err := json.Unmarshal([]byte("{"+finite(beforeLast(run, "}"))+"}"), &report); err != nil {
 			return fmt.Errorf("no JSON is after a run of mocha: %w", err)
 		}
 		for _, list := range [...]struct {
@@ -29,6 +29,50 @@ func prismJS(t *Tests, text string, _ Subject) error {
 		}
 	}
 	return nil
+}
+
+// finite is JSON with a zero for what Python writes and reads of numbers that
+// are none: NaN, Infinity and -Infinity.
+func finite(text string) string {
+	if !strings.Contains(text, "NaN") && !strings.Contains(text, "Infinity") {
+		return text
+	}
+	var b strings.Builder
+	before := byte(',') // the last that was neither a space nor in a string
+	for i := 0; i < len(text); {
+		n, c := 1, text[i]
+		switch word := text[i:]; {
+		case c == '"':
+			n = stringLength(word)
+		case strings.HasPrefix(word, "NaN") && strings.IndexByte(":[,", before) >= 0:
+			n = len("NaN")
+		case strings.HasPrefix(word, "Infinity") && strings.IndexByte(":[,-", before) >= 0:
+			n = len("Infinity")
+		}
+		if n > 1 && c != '"' {
+			b.WriteByte('0')
+		} else {
+			b.WriteString(text[i : i+n])
+		}
+		if strings.IndexByte(" \t\n", c) < 0 {
+			before = c
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// stringLength is how long the string is that text begins with.
+func stringLength(text string) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
 }
 
 func prismList(t *Tests, report map[string]json.RawMessage, key string, s Status) error {

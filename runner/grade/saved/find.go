@@ -24,8 +24,9 @@ var logNames = []string{"test_output.txt", "test_output.txt.gz"}
 // patchName is the model's patch beside a log.
 const patchName = "patch.diff"
 
-// traces are files of an evaluation that may have left no log.
-var traces = []string{patchName, "run_instance.log", "eval.sh"}
+// traces are files of an evaluation that may have left no log. A report alone is
+// one too: nobody could tell whence it is.
+var traces = []string{patchName, "run_instance.log", "eval.sh", "report.json"}
 
 // Folder is a folder with the log of one evaluation.
 type Folder struct {

@@ -30,13 +30,19 @@ func assetsOf(in datasets.Instance) ([]Asset, error) {
 	if len(strings.TrimSpace(string(raw))) == 0 {
 		return nil, nil
 	}
-	var lists map[string][]json.RawMessage
-	if err := json.Unmarshal(raw, &lists); err != nil {
+	var columns map[string]json.RawMessage // others than these two may be of any form
+	if err := json.Unmarshal(raw, &columns); err != nil {
 		return nil, fmt.Errorf("image_assets: an object of lists is needed: %w", err)
 	}
 	var assets []Asset
 	for _, key := range []string{"test_patch", "patch"} {
-		for i, item := range lists[key] {
+		var list []json.RawMessage
+		if given := columns[key]; given != nil && string(given) != `""` {
+			if err := json.Unmarshal(given, &list); err != nil {
+				return nil, fmt.Errorf("image_assets: %s: a list is needed: %w", key, err)
+			}
+		}
+		for i, item := range list {
 			var a struct{ Path, URL string }
 			if err := json.Unmarshal(item, &a); err != nil || a.Path == "" {
 				continue // a bare address, which has no place in the repository
@@ -52,19 +58,21 @@ func assetsOf(in datasets.Instance) ([]Asset, error) {
 }
 
 // withAssets adds the commands that copy the assets, just before the tests;
-// without a start marker they come last. Paths are not quoted, as in the
+// without a start marker they come last, after a blank line. Paths are not quoted, as in the
 // official script: a row may run what it likes anyway.
 func withAssets(text string, assets []Asset) string {
 	if len(assets) == 0 {
 		return text
 	}
-	var lines strings.Builder
-	for _, a := range assets {
-		fmt.Fprintf(&lines, "mkdir -p $(dirname %s) && cp %s %s\n", a.into, a.Path, a.into)
+	lines := make([]string, len(assets))
+	for i, a := range assets {
+		lines[i] = fmt.Sprintf("mkdir -p $(dirname %s) && cp %s %s", a.into, a.Path, a.into)
 	}
-	at := len(text)
-	if marker := strings.Index(text, Start); marker >= 0 {
-		at = strings.LastIndex(text[:marker], "\n") + 1
+	commands := strings.Join(lines, "\n")
+	marker := strings.Index(text, Start)
+	if marker < 0 {
+		return text + "\n" + commands
 	}
-	return text[:at] + lines.String() + text[at:]
+	at := strings.LastIndex(text[:marker], "\n") + 1
+	return text[:at] + commands + "\n" + text[at:]
 }

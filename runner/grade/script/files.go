@@ -40,11 +40,12 @@ func (f File) Path() string {
 func after(s string, n int) string { return s[min(n, len(s)):] }
 
 // The lines that name files, as unidiff (github.com/matiasb/python-unidiff,
-// release 0.7.5) knows them: the official harness reads test patches with it.
+// 0.7.5 and what
+// came after it) knows them: the official harness reads test patches with it.
 // Only a newline ends a line, and only a tab a name.
 var (
 	headers = []*regexp.Regexp{
-		regexp.MustCompile(`^diff --git (a/[^\t\n]+) (b/[^\t\n]+)`),
+		regexp.MustCompile(`^diff --git ("?a/[^\t\n]+"?) ("?b/[^\t\n]+"?)`),
 		regexp.MustCompile(`^diff --git (.*://[^\t\n]+) (.*://[^\t\n]+)`),
 		regexp.MustCompile(`^diff --git ([^\t\n]+) ([^\t\n]+)`),
 	}
@@ -113,7 +114,7 @@ func (r *reader) take(line string) error {
 		}
 	case line == "", line == "\n" && r.current >= 0:
 	default:
-		r.prose(line)
+		return r.prose(line)
 	}
 	return nil
 }
@@ -160,16 +161,24 @@ func (r *reader) target(name string) error {
 
 // prose is a line that says nothing known, but for binary files. After a hunk
 // it ends the file.
-func (r *reader) prose(line string) {
+func (r *reader) prose(line string) error {
 	if !r.preface {
 		r.current, r.preface = -1, true
 	}
 	if m := binary.FindStringSubmatch(line); m != nil {
+		r.old = m[1]
 		if r.current < 0 {
 			r.files = append(r.files, File{m[1], m[2]})
 		}
 		r.current, r.preface = -1, false
 	}
+	if line == "GIT binary patch\n" {
+		if r.current < 0 {
+			return errors.New("a binary patch without a file")
+		}
+		r.current, r.preface = -1, false
+	}
+	return nil
 }
 
 // hunk passes over the lines of a hunk, so that none of them is taken for the

@@ -32,8 +32,16 @@ func TestFiles(t *testing.T) {
 		"blank lines as context": {"--- a/n\n+++ b/n\n@@ -1,3 +1,3 @@\n\n\r\n-a\n+b\n", []script.File{{"a/n", "b/n"}}},
 		"carriage returns":       {"diff --git a/n b/n\r\nnew file mode 100644\r\n", []script.File{{"a/n", "b/n\r"}}},
 		"binary":                 {"Binary files a/x and b/x differ\n", []script.File{{"a/x", "b/x"}}},
-		"no prefixes":            {"diff --git x y\n", []script.File{{"x", "y"}}},
-		"addresses":              {"diff --git svn://x/a b svn://x/c\n", []script.File{{"svn://x/a b", "svn://x/c"}}},
+		"quoted, with a space": {
+			"diff --git \"a/\\303\\251 z.py\" \"b/\\303\\251 z.py\"\nnew file mode 100644\n",
+			[]script.File{{"/dev/null", `"b/\303\251 z.py"`}},
+		},
+		"binary as text": {
+			"diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 1\nIcmZPo000310RR91\n\nliteral 0\n\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n",
+			[]script.File{{"a/x", "b/x"}, {"a/y", "b/y"}},
+		},
+		"no prefixes": {"diff --git x y\n", []script.File{{"x", "y"}}},
+		"addresses":   {"diff --git svn://x/a b svn://x/c\n", []script.File{{"svn://x/a b", "svn://x/c"}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -53,6 +61,7 @@ func TestFilesRefuses(t *testing.T) {
 		"diff --git a/n b/n\n+++ b/m\n":          `line 2: the new name "b/m" is not the header's`,
 		"new file mode 100644\n":                 "line 1: a new file without a header",
 		head + "deleted file mode 1\n":           "line 3: a deleted file without a header",
+		"GIT binary patch\n":                     "line 1: a binary patch without a file",
 		"\\ No newline at end of file\n":         "line 1: a line about a missing newline",
 		head + "@@ -1 +1 @@\nx\n":                "line 4: not a line of a hunk",
 		head + "@@ -1,2 +1,2 @@\n-a\n-b\n-c\n":   "line 6: the hunk is longer",

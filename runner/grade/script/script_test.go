@@ -225,11 +225,11 @@ func TestAssets(t *testing.T) {
 	}{
 		"object":    {row, object, begin + "a\n" + copies + row[2:] + "\n", both},
 		"string":    {row, string(quoted), begin + "a\n" + copies + row[2:] + "\n", both},
-		"no marker": {"a", object, begin + "a\n" + copies, both},
+		"no marker": {"a", object, begin + "a\n\n" + strings.TrimSuffix(copies, "\n"), both},
 		"first":     {row[2:], object, begin + copies + row[2:] + "\n", both},
 		"null":      {"a", "null", begin + "a\n", nil},
 		"empty":     {"a", `""`, begin + "a\n", nil},
-		"no lists":  {"a", `{"patch":null}`, begin + "a\n", nil},
+		"no lists":  {"a", `{"patch":null,"test_patch":"","problem_statement":"x"}`, begin + "a\n", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -256,6 +256,7 @@ func TestBadAssets(t *testing.T) {
 	for raw, want := range map[string]string{
 		`[1]`:                              "an object of lists is needed",
 		`"{"`:                              "an object of lists is needed",
+		`{"patch":{"path":"a"}}`:           "patch: a list is needed",
 		`{"patch":[{"path":".."}]}`:        `patch[0]: the path ".."`,
 		`{"test_patch":[{"path":"a\nb"}]}`: `test_patch[0]: the path "a\nb"`,
 	} {

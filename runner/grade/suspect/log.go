@@ -2,17 +2,20 @@ package suspect
 
 import (
 	"fmt"
+	"iter"
 	"regexp"
 	"strings"
 
 	"github.com/minibench/mini/runner/grade/script"
 )
 
-// Outcome is what a grader read in a log.
+// Outcome is what a grader read in a log, be it believed or not.
 type Outcome struct {
-	// Passed are tests that passed, or failed as they were expected to; Failed
-	// are those that failed or ended with an error.
+	// Passed are tests of the row that passed, or failed as they were expected
+	// to; Failed are those that the log has as failed, or as ended by an error.
 	Passed, Failed int
+	// AnyFailed says that some test failed by the log, of the row or not.
+	AnyFailed bool
 	// ExitCode is what the log says the tests exited with; nil where it does
 	// not say.
 	ExitCode *int
@@ -34,8 +37,8 @@ func Log(text, evalScript string, o Outcome) []Finding {
 			add(MarkerPrinted, "%q is in the log %d times as plain text; the script prints it so %d times", marker, got.plain, want.plain)
 		}
 	}
-	if o.ExitCode != nil && *o.ExitCode != 0 && o.Passed > 0 && o.Failed == 0 {
-		add(ExitDisagrees, "%d tests passed and none failed, but the tests exited with %d", o.Passed, *o.ExitCode)
+	for _, why := range disagreements(text, evalScript, o) {
+		add(ExitDisagrees, "%s", why)
 	}
 	return found
 }
@@ -60,22 +63,35 @@ func counted(text, marker string) markerCount {
 // document finds the beginning of a here-document, and the word that ends it.
 var document = regexp.MustCompile(`<<-?\s*['"]?(\w+)['"]?\s*$`)
 
+// code are the lines of a script but for its here-documents: those have the
+// text of a patch, which nobody runs.
+func code(evalScript string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		end := ""
+		for line := range strings.SplitSeq(evalScript, "\n") {
+			if end != "" {
+				if line == end {
+					end = ""
+				}
+				continue
+			}
+			if m := document.FindStringSubmatch(line); m != nil {
+				end = m[1]
+			}
+			if !yield(line) {
+				return
+			}
+		}
+	}
+}
+
 // printed is how often a script prints a marker. What a command that does
 // nothing is given, only the trace shows; echo prints it, and the trace once
 // more unless it is switched off.
 func printed(evalScript, marker string) markerCount {
 	var c markerCount
-	trace, end := false, ""
-	for line := range strings.SplitSeq(evalScript, "\n") {
-		if end != "" {
-			if line == end {
-				end = ""
-			}
-			continue // text of a patch, which nobody runs
-		}
-		if m := document.FindStringSubmatch(line); m != nil {
-			end = m[1]
-		}
+	trace := false
+	for line := range code(evalScript) {
 		switch {
 		case strings.Contains(line, "set +x"):
 			trace = false

@@ -83,7 +83,8 @@ func TestLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, f := range suspect.Log(test.log, s.Text, suspect.Outcome{}) {
+			zero := 0
+			for _, f := range suspect.Log(test.log, s.Text, suspect.Outcome{ExitCode: &zero}) {
 				got = append(got, string(f.Flag))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -94,23 +95,57 @@ func TestLog(t *testing.T) {
 }
 
 func TestExitDisagrees(t *testing.T) {
-	zero, one := 0, 1
+	code := func(n int) *int { return &n }
+	with := func(code string) string {
+		return strings.NewReplacer("CODE=0", "CODE="+code, "Code: 0", "Code: "+code).Replace(ordinaryLog)
+	}
+	list := strings.Replace(ordinaryRow, "\npytest\n", "\nnpm run build ; npm test\n", 1)
 	tests := map[string]struct {
-		outcome suspect.Outcome
-		want    bool
+		row, log string
+		outcome  suspect.Outcome
+		want     string
 	}{
-		"unknown":         {suspect.Outcome{Passed: 3}, false},
-		"agrees":          {suspect.Outcome{Passed: 3, ExitCode: &zero}, false},
-		"failed, says so": {suspect.Outcome{Passed: 3, Failed: 1, ExitCode: &one}, false},
-		"failed, zero":    {suspect.Outcome{Passed: 3, Failed: 1, ExitCode: &zero}, false}, // a pipeline may end so
-		"nothing ran":     {suspect.Outcome{ExitCode: &one}, false},
-		"disagrees":       {suspect.Outcome{Passed: 3, ExitCode: &one}, true},
+		"passed, zero":    {ordinaryRow, ordinaryLog, suspect.Outcome{Passed: 3, ExitCode: code(0)}, ""},
+		"failed, one":     {ordinaryRow, with("1"), suspect.Outcome{Passed: 3, Failed: 1, AnyFailed: true, ExitCode: code(1)}, ""},
+		"other failed":    {ordinaryRow, with("1"), suspect.Outcome{Passed: 3, AnyFailed: true, ExitCode: code(1)}, ""},
+		"nothing ran":     {ordinaryRow, with("4"), suspect.Outcome{ExitCode: code(4)}, ""},
+		"passed, killed":  {ordinaryRow, with("137"), suspect.Outcome{Passed: 3, ExitCode: code(137)}, "3 tests passed and none failed, but the tests exited with 137"},
+		"failed, zero":    {ordinaryRow, ordinaryLog, suspect.Outcome{Passed: 3, Failed: 1, AnyFailed: true, ExitCode: code(0)}, "1 tests failed, but the tests exited with 0"},
+		"noise, zero":     {ordinaryRow, ordinaryLog, suspect.Outcome{Passed: 3, AnyFailed: true, ExitCode: code(0)}, ""}, // what tests print may look so
+		"of a list, zero": {list, ordinaryLog, suspect.Outcome{Failed: 1, AnyFailed: true, ExitCode: code(0)}, ""},
+		"of a list, one":  {list, with("1"), suspect.Outcome{Passed: 1, ExitCode: code(1)}, "1 tests passed and none failed, but the tests exited with 1"},
+		"trace denies": {
+			ordinaryRow, strings.Replace(ordinaryLog, "CODE=0", "CODE=1", 1),
+			suspect.Outcome{Passed: 3, ExitCode: code(0)},
+			"it says more than once what the tests exited with, and not the same: 0, 1",
+		},
+		"digits of elsewhere": {
+			ordinaryRow, with("1"),
+			suspect.Outcome{Passed: 3, AnyFailed: true, ExitCode: code(0)},
+			"it says more than once what the tests exited with, and not the same: 1, 0",
+		},
+		"no code": {
+			ordinaryRow, strings.ReplaceAll(ordinaryLog, "Test Exit Code: 0", ""),
+			suspect.Outcome{Passed: 3},
+			"the script prints what the tests exited with, and the log does not have it",
+		},
+		"broken off": {ordinaryRow, ordinaryLog[:60], suspect.Outcome{Passed: 3}, ""},
+		"own script": {"make", "+ make\n>>>>> End Test Output", suspect.Outcome{Passed: 3}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			found := suspect.Log("", "", test.outcome)
-			if got := len(found) == 1 && found[0].Flag == suspect.ExitDisagrees; got != test.want || !got && found != nil {
-				t.Errorf("found %+v, want it: %v", found, test.want)
+			s, err := script.For(datasets.Instance{ID: "a", EvalScript: test.row})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range suspect.Log(test.log, s.Text, test.outcome) {
+				if f.Flag == suspect.ExitDisagrees {
+					got = append(got, f.Detail)
+				}
+			}
+			if strings.Join(got, "\n") != test.want {
+				t.Errorf("found %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -5,23 +5,31 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/runner/grade/logs"
 	"github.com/minibench/mini/runner/grade/script"
 	"github.com/minibench/mini/runner/grade/suspect"
 )
 
-// TestRealLogs looks at logs of honest runs: their markers are the script's.
+// TestRealLogs looks at logs of honest runs: their markers are the script's, and
+// their claims agree with what the tests exited with. The logs are of a release
+// that did not print that, so that it is put in, as the runner's own last words
+// have it.
 func TestRealLogs(t *testing.T) {
-	logs, err := filepath.Glob(filepath.Join(corpustest.Beside(t, "eval-logs"), "*", "*", "test_output.txt.gz"))
-	if err != nil || len(logs) == 0 {
+	paths, err := filepath.Glob(filepath.Join(corpustest.Beside(t, "eval-logs"), "*", "*", "test_output.txt.gz"))
+	if err != nil || len(paths) == 0 {
 		t.Fatalf("no logs: %v", err)
 	}
 	rows := officialRows(t)
-	looked := 0
-	for _, path := range logs {
+	looked, coded := 0, 0
+	fired, zero, one := map[suspect.Flag]int{}, 0, 0
+	for _, path := range paths {
 		in, ok := rows[filepath.Base(filepath.Dir(path))]
 		if !ok {
 			continue
@@ -31,11 +39,104 @@ func TestRealLogs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range suspect.Log(string(unpacked(t, path)), s.Text, suspect.Outcome{}) {
+		text, err := logs.Text(unpacked(t, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		silent := exitLines.ReplaceAllString(s.Text, "")
+		for _, f := range look(t, in, text, silent) {
+			fired[f.Flag]++
 			t.Errorf("%s: %+v", path, f)
 		}
+		zero += len(look(t, in, withCode(text, 0), s.Text))
+		one += len(look(t, in, withCode(text, 1), s.Text))
+		code, ok := lastWords(text)
+		if !ok {
+			continue
+		}
+		coded++
+		for _, f := range look(t, in, withCode(text, code), s.Text) {
+			fired[f.Flag]++
+			t.Logf("%s: %+v", path, f)
+		}
 	}
-	t.Logf("%d of %d logs are of rows at hand", looked, len(logs))
+	t.Logf("%d of %d logs are of rows at hand; flags: %v", looked, len(paths), fired)
+	t.Logf("the runner says how %d of them ended; had all exited with 0, %d would have a flag, with 1 %d", coded, zero, one)
+	if fired[suspect.ExitDisagrees] > 0 {
+		t.Errorf("of %d honest exit codes %d are said to disagree", coded, fired[suspect.ExitDisagrees])
+	}
+}
+
+func look(t *testing.T, in datasets.Instance, text, evalScript string) []suspect.Finding {
+	t.Helper()
+	r, err := grade.RubricOf(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := r.Judge(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := suspect.Outcome{Passed: v.Claims.Passed, Failed: v.Claims.Failed, AnyFailed: v.Claims.AnyFailed}
+	if v.ExitCode != nil {
+		o.ExitCode = new(int(*v.ExitCode))
+	}
+	return suspect.Log(text, evalScript, o)
+}
+
+var (
+	exitLines = regexp.MustCompile(`(?m)^.*(?:SWEBENCH_TEST_EXIT_CODE|>>>>> Test Exit Code).*\n`)
+	endTrace  = regexp.MustCompile(`\+ : '>>>>> End Test Output'\n`)
+	// The last line of pytest, of unittest and of sympy's runner.
+	words   = regexp.MustCompile(`(?m)^=+ .*\b\d+ (?:passed|failed|errors?|skipped)\b.* in [\d.]+.*=+$|^OK(?: \(.*\))?$|^FAILED \((?:failures|errors)=.*\)$|^=+ tests finished: .*$`)
+	failing = regexp.MustCompile(`\b(?:failed|errors?|exceptions)\b|^FAILED`)
+)
+
+// lastWords is what the tests exited with by the last line of their runner.
+func lastWords(text string) (code int, ok bool) {
+	all := words.FindAllString(text, -1)
+	if len(all) == 0 {
+		return 0, false
+	}
+	if failing.MatchString(all[len(all)-1]) {
+		return 1, true
+	}
+	return 0, true
+}
+
+// withCode is the log as it would be, had the script printed this exit code.
+func withCode(text string, code int) string {
+	n := strconv.Itoa(code)
+	return endTrace.ReplaceAllString(text,
+		"+ SWEBENCH_TEST_EXIT_CODE="+n+"\n$0+ echo '>>>>> Test Exit Code: "+n+"'\n>>>>> Test Exit Code: "+n+"\n")
+}
+
+// TestModelPatches shows how often patches of models touch what is suspicious.
+func TestModelPatches(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(corpustest.Beside(t, "eval-logs"), "*", "*", "patch.diff"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[suspect.Flag]int{}
+	flagged, rows := 0, officialRows(t)
+	for _, path := range paths {
+		patch, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := suspect.Patch(patch, rows[filepath.Base(filepath.Dir(path))])
+		if len(found) > 0 {
+			flagged++
+		}
+		for _, f := range found {
+			counts[f.Flag]++
+			t.Logf("%s: %s %s", filepath.Base(filepath.Dir(path)), f.Flag, f.File)
+		}
+	}
+	t.Logf("%d of %d patches have a flag: %v", flagged, len(paths), counts)
+	if flagged*4 > len(paths) {
+		t.Error("more than one patch in four is suspicious")
+	}
 }
 
 // TestGoldPatches shows how often the reference solutions touch what is

@@ -31,39 +31,79 @@ var rules = []rule{
 	}, nil},
 	{CI, "tells a service how to test", func(name string) bool {
 		top, _, _ := strings.Cut(name, "/")
-		return slices.Contains([]string{".github", ".circleci", ".gitlab-ci.yml", ".travis.yml"}, top)
+		return slices.Contains([]string{
+			".github", ".circleci", ".gitlab-ci.yml", ".travis.yml", ".buildkite",
+			"azure-pipelines.yml", "appveyor.yml", ".appveyor.yml", "Jenkinsfile",
+		}, top)
 	}, nil},
 	{StartupHook, "Python runs it whenever it starts", func(name string) bool {
-		return within(name, "sitecustomize", "usercustomize") || based(name, "sitecustomize.py", "usercustomize.py", "*.pth")
+		return within(name, "sitecustomize", "usercustomize") || based(name, "sitecustomize.*", "usercustomize.*", "*.pth")
 	}, nil},
 	{ShadowsRunner, "Python may take it for the test runner", func(name string) bool {
 		top, _, _ := strings.Cut(name, "/")
-		return slices.Contains([]string{"pytest.py", "unittest.py", "nose.py", "pytest", "unittest", "nose"}, top)
+		if stem, suffix, ok := strings.Cut(top, "."); ok && moduleSuffix.MatchString(suffix) {
+			top = stem
+		}
+		return slices.Contains([]string{"pytest", "_pytest", "pluggy", "unittest", "nose"}, top)
 	}, nil},
 	{TestSetup, "the test runner loads it before the tests", func(name string) bool {
 		return based(name, "conftest.py", "spec_helper.rb", "rails_helper.rb", "test_helper.rb",
-			"setupTests.*", "jest.setup.*", "vitest.setup.*")
+			"setupTests.*", "jest.setup.*", "jest-setup.*", "vitest.setup.*", "karma.setup.*") ||
+			isTesting(name) && based(name, "__init__.py", "bootstrap.php", "helper.rb", "setup.js", "setup.ts")
 	}, nil},
+	{TestSetup, "pytest loads the plugins that it names", func(name string) bool {
+		dir := path.Dir(name)
+		return based(name, "entry_points.txt") && (strings.HasSuffix(dir, ".egg-info") || strings.HasSuffix(dir, ".dist-info"))
+	}, nil},
+	{TestSetup, "has what Go runs before the tests", func(name string) bool {
+		return based(name, "*_test.go")
+	}, changes(goSetup)},
 	{SetupScript, "the evaluation runs it to install the repository", func(name string) bool {
 		return name == "setup.py"
+	}, nil},
+	{SetupScript, "cargo runs it before the tests", func(name string) bool {
+		return based(name, "build.rs")
 	}, nil},
 	{TestConfig, "says how tests are found and run", func(name string) bool {
 		return based(name, "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini",
 			"jest.config.*", "vitest.config.*", "vitest.workspace.*", "karma.conf.*", "karma.config.*",
 			".mocharc*", "mocha.opts", "jasmine.json", "ava.config.*", ".nycrc*",
 			"phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml", ".rspec", ".rspec-local",
-			"CTestCustom.cmake", "CTestConfig.cmake", "nextest.toml") ||
+			"testng.xml", "junit-platform.properties",
+			"CTestCustom.cmake", "CTestConfig.cmake", "nextest.toml", "go.work") ||
+			within(name, ".mvn", ".bundle") ||
 			strings.HasSuffix("/"+name, "/.cargo/config") || strings.HasSuffix("/"+name, "/.cargo/config.toml")
 	}, nil},
 	{TestConfig, "changes what it says about tests", func(name string) bool {
 		return based(name, "setup.cfg", "pyproject.toml")
 	}, aboutPytest},
 	{TestConfig, "changes scripts, or what it says about a test runner", func(name string) bool {
-		return based(name, "package.json")
-	}, changes(packageKey)},
+		return based(name, "package.json", "composer.json")
+	}, aboutScripts},
 	{TestConfig, "changes how tests are run", func(name string) bool {
-		return based(name, "pom.xml", "build.gradle", "build.gradle.kts")
+		return based(name, "pom.xml", "build.xml", "*.gradle", "*.gradle.kts")
 	}, changes(javaTests)},
+	{TestConfig, "changes how tests are run", func(name string) bool {
+		return based(name, "Cargo.toml")
+	}, changes(cargoTests)},
+	{TestConfig, "puts something in the place of a module", func(name string) bool {
+		return based(name, "go.mod")
+	}, changes(goReplaces)},
+	{TestConfig, "says what Ruby loads with the tests", func(name string) bool {
+		return based(name, "Gemfile", "Gemfile.local", "gems.rb")
+	}, nil},
+	{TestConfig, "changes a task about tests", func(name string) bool {
+		return based(name, "Rakefile", "Makefile", "GNUmakefile", "makefile", "Makefile.am", "Makefile.in", "CMakeLists.txt",
+			"Gruntfile.*", "gulpfile.*", "vite.config.*", "noxfile.py")
+	}, changes(testTask)},
+}
+
+// moduleSuffix matches what may follow the name of a module.
+var moduleSuffix = regexp.MustCompile(`^(?:py|pyc|(?:[\w-]+\.)?so)$`)
+
+// isTesting tells whether a folder on the way to a name is one of tests.
+func isTesting(name string) bool {
+	return within(path.Dir(name), "test", "tests", "testing", "spec", "specs", "__tests__")
 }
 
 // within tells whether a folder or file on the way to name has one of these
@@ -93,10 +133,13 @@ func based(name string, patterns ...string) bool {
 }
 
 var (
-	heading = regexp.MustCompile(`^\s*\[+\s*([^\[\]]+?)\s*\]+`)
-	// pytestPart matches the parts of setup.cfg and pyproject.toml that reach
-	// pytest, plugins that it would load by itself among them.
-	pytestPart = regexp.MustCompile(`pytest|^tool$|^aliases$|entry[-_.]points|plugins`)
+	// heading matches that of a part of setup.cfg or pyproject.toml. One in
+	// quotes may be a list of strings as well.
+	heading = regexp.MustCompile(`^\s*\[+\s*([^\[\]]+?)\s*\]+\s*(?:[#;].*)?$`)
+	// pytestPart matches the parts that reach pytest, plugins that it would
+	// load by itself among them, and those that say what installs the
+	// repository.
+	pytestPart = regexp.MustCompile(`pytest|tox\b|^testenv|^tool$|^aliases$|entry[-_.]points|plugins|^build-system$`)
 )
 
 // aboutPytest tells whether the changes of setup.cfg or pyproject.toml reach
@@ -105,8 +148,13 @@ func aboutPytest(s section) bool {
 	part, shown := "", false
 	about, any := false, false
 	s.changed(func(sign byte, line []byte) bool {
+		if sign == hunkStart {
+			part, shown = "", false
+			return true
+		}
 		if m := heading.FindSubmatch(line); m != nil {
-			part, shown = string(m[1]), true
+			part = string(m[1])
+			shown = !strings.ContainsAny(part, "\"',")
 		}
 		if sign == '+' || sign == '-' {
 			any = true
@@ -118,10 +166,12 @@ func aboutPytest(s section) bool {
 }
 
 var (
-	packageKey = regexp.MustCompile(`"(?:(?:pre|post)?test[\w:.-]*|(?:pre|post)?install|jest|mocha|karma|vitest|ava|jasmine|nyc|` +
-		`setupFiles\w*|global(?:Setup|Teardown)|reporters|runner|preset|transform|moduleNameMapper)"\s*:`)
 	javaTests = regexp.MustCompile(`surefire|failsafe|skipTests|maven\.test|[tT]estFailureIgnore|ignoreFailures|useJUnit|useTestNG|` +
-		`\btest(?:Logging)?\s*\{|<(?:ex|in)cludes?>|\bexclude\w*`)
+		`\btest(?:Logging)?\s*\{|<(?:ex|in)cludes?>|\bexclude\w*|junit|haltonfailure|failureproperty`)
+	cargoTests = regexp.MustCompile(`\[\[(?:test|bench)\]\]|^\s*(?:harness|autotests|test|doctest|build)\s*=|\[(?:patch|replace|profile\.test)`)
+	goSetup    = regexp.MustCompile(`\bfunc\s+(?:TestMain|init)\s*\(`)
+	goReplaces = regexp.MustCompile(`\breplace\b|=>`)
+	testTask   = regexp.MustCompile(`(?i)\b(?:add_)?(?:tests?|check|r?spec|cucumber|karma|mocha|jest|ctest)\b|TESTS`)
 )
 
 // changes makes a look at the lines that a patch adds or removes. A change

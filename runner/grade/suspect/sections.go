@@ -157,6 +157,10 @@ func length(digits []byte) int {
 	return n
 }
 
+// hunkStart is the sign with which changed tells that a hunk begins: what was
+// seen before is not what stands before it in the file.
+const hunkStart = '@'
+
 // changed calls f with each line of the section's hunks, and its first byte
 // apart, until f returns false.
 func (s section) changed(f func(sign byte, line []byte) bool) {
@@ -165,11 +169,15 @@ func (s section) changed(f func(sign byte, line []byte) bool) {
 		line, next := lineAt(s.text, at)
 		at = next
 		body := h.has(line)
-		h.take(line)
-		if !body || len(line) == 0 {
+		begins := h.take(line) && !body
+		if !begins && (!body || len(line) == 0) {
 			continue
 		}
-		if !f(line[0], line[1:]) {
+		sign, rest := byte(hunkStart), []byte(nil)
+		if body {
+			sign, rest = line[0], line[1:]
+		}
+		if !f(sign, rest) {
 			return
 		}
 	}

@@ -9,9 +9,12 @@
 package suspect
 
 import (
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/grade/script"
 )
 
 // Flag is a kind of finding.
@@ -23,14 +26,15 @@ const (
 	// resets those that it can; new ones it often cannot.
 	TestFile Flag = "test_file"
 	// TestSetup is code that a test runner loads by its name before tests:
-	// conftest.py, and its like in other languages.
+	// conftest.py, and its like in other languages; and the test runner itself,
+	// where it is a file of the repository.
 	TestSetup Flag = "test_setup"
 	// TestConfig says how tests are found and run: pytest.ini, tox.ini, the
 	// parts of setup.cfg and pyproject.toml about pytest, and the files of
 	// runners in other languages.
 	TestConfig Flag = "test_config"
 	// SetupScript is setup.py, which the evaluation runs, as root, to install
-	// the repository.
+	// the repository; and build.rs, which cargo runs.
 	SetupScript Flag = "setup_script"
 	// CI is the configuration of a service that runs tests.
 	CI Flag = "ci"
@@ -54,8 +58,10 @@ const (
 	// MarkerPrinted is a marker that something else than the shell's trace of
 	// the script printed.
 	MarkerPrinted Flag = "marker_printed"
-	// ExitDisagrees says that tests passed and none failed by the log, while
-	// the command that ran them failed.
+	// ExitDisagrees says that what the log claims of its tests, and what it says
+	// they exited with, cannot both be true: none failed while the command
+	// failed, or some did while it did not, or it says several things, or
+	// nothing where the script would.
 	ExitDisagrees Flag = "exit_code_disagrees"
 )
 
@@ -86,12 +92,18 @@ func Patch(patch []byte, in datasets.Instance) []Finding {
 			found = append(found, f)
 		}
 	}
+	run := runBy(in)
 	for _, s := range sections(patch) {
 		for _, name := range s.names {
 			if tests[name] {
 				add(TestFile, name, "the test patch touches it too")
+			} else if run[name] {
+				add(TestSetup, name, "the command that runs the tests names it")
 			}
 			for _, r := range rules {
+				if r.flag == ShadowsRunner && in.Repo == pytestItself {
+					continue
+				}
 				if r.applies(name, s) {
 					add(r.flag, name, r.why)
 				}
@@ -99,6 +111,25 @@ func Patch(patch []byte, in datasets.Instance) []Finding {
 		}
 	}
 	return found
+}
+
+// pytestItself is the repository whose own modules are those of the runner.
+const pytestItself = "pytest-dev/pytest"
+
+// runBy are the files that the commands of the tests name: such as
+// tests/runtests.py, as far as the row has a script or the tables can make one.
+func runBy(in datasets.Instance) map[string]bool {
+	s, err := script.For(in)
+	if err != nil {
+		return nil // then nothing is evaluated either
+	}
+	files := map[string]bool{}
+	for _, command := range testCommands(s.Text) {
+		for _, word := range strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t();|&<>\"'`=", r) }) {
+			files[path.Clean(word)] = true
+		}
+	}
+	return files
 }
 
 // Files are the files of findings, each once, in order.
@@ -114,17 +145,25 @@ func Files(found []Finding) []string {
 
 // Without is the patch without the parts about these files, as Patch names
 // them; every other byte stays. A file that is renamed is left out by its old
-// name as well as by its new one. What is left may be nothing.
+// name as well as by its new one. What is left may be nothing: words without a
+// file are none that could be applied.
 func Without(patch []byte, files []string) []byte {
 	drop := make(map[string]bool, len(files))
 	for _, f := range files {
 		drop[f] = true
 	}
 	rest := make([]byte, 0, len(patch))
+	dropped, named := false, false
 	for _, s := range sections(patch) {
-		if !slices.ContainsFunc(s.names, func(name string) bool { return drop[name] }) {
-			rest = append(rest, s.text...)
+		if slices.ContainsFunc(s.names, func(name string) bool { return drop[name] }) {
+			dropped = true
+			continue
 		}
+		named = named || len(s.names) > 0
+		rest = append(rest, s.text...)
+	}
+	if dropped && !named {
+		return nil
 	}
 	return rest
 }

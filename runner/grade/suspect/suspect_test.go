@@ -89,7 +89,53 @@ func TestPatchFlags(t *testing.T) {
 		"maven, tests":    {change("pom.xml", "+<testFailureIgnore>true</testFailureIgnore>"), []string{"test_config pom.xml"}},
 		"maven, other":    {change("pom.xml", "+<version>1</version>"), nil},
 		"gradle":          {change("a/build.gradle.kts", "+  test {"), []string{"test_config a/build.gradle.kts"}},
-		"rust":            {change(".cargo/config.toml"), []string{"test_config .cargo/config.toml"}},
+		"package, list, not shown": {
+			change("package.json", "     \"./setup.js\",", "+    \"./evil.js\""), []string{"test_config package.json"},
+		},
+		"package, list below a runner": {
+			change("package.json", "   \"setupFilesAfterEnv\": [", "+    \"./evil.js\",", "   ],"), []string{"test_config package.json"},
+		},
+		"package, keywords": {change("package.json", "   \"keywords\": [", "-    \"a\"", "+    \"b\"", "   ],"), nil},
+		"package, below jest": {
+			change("package.json", "   \"jest\": {", "-    \"bail\": true", "+    \"bail\": false", "   }"), []string{"test_config package.json"},
+		},
+		"package, after jest":   {change("package.json", "   \"jest\": {", "     \"a\": [1]", "   },", "+  \"version\": \"2\""), nil},
+		"package, any script":   {change("package.json", "   \"scripts\": {", "+    \"prebuild\": \"x\",", "   }"), []string{"test_config package.json"}},
+		"package, reopened":     {change("package.json", "-  \"jest\": {", "+  \"a\": {", "     \"b\": 1"), []string{"test_config package.json"}},
+		"package, dependency":   {change("package.json", "-    \"left-pad\": \"1\",", "+    \"left-pad\": \"2\","), nil},
+		"composer, dependency":  {change("composer.json", "+    \"php\": \"^8\""), nil},
+		"composer, autoload":    {change("composer.json", "   \"autoload\": {", "+    \"files\": []", "   }"), []string{"test_config composer.json"}},
+		"pyproject, backend":    {change("pyproject.toml", " [build-system]", "+backend-path = [\".\"]"), []string{"test_config pyproject.toml"}},
+		"pyproject, tox":        {change("pyproject.toml", " [tool.tox]", "+x = 1"), []string{"test_config pyproject.toml"}},
+		"pyproject, no heading": {change("pyproject.toml", " [\"tool\".pytest.ini_options]", "+x = 1"), []string{"test_config pyproject.toml"}},
+		"pyproject, another hunk": {
+			strings.TrimSuffix(change("pyproject.toml", " [project]", "+x = 1"), "\n") + "\n@@ -90,1 +91,2 @@\n y = 1\n+addopts = \"-x\"\n",
+			[]string{"test_config pyproject.toml"},
+		},
+		"pyproject, both shown": {
+			change("pyproject.toml", " [project]", "+x = 1") + "@@ -90,1 +91,2 @@\n [tool.black]\n+y = 1\n", nil,
+		},
+		"site, compiled":   {change("sitecustomize.cpython-39-x86_64-linux-gnu.so"), []string{"startup_hook sitecustomize.cpython-39-x86_64-linux-gnu.so"}},
+		"shadow, compiled": {change("_pytest.so") + change("pluggy.pyc"), []string{"shadows_runner _pytest.so", "shadows_runner pluggy.pyc"}},
+		"plugin by name":   {change("src/x.egg-info/entry_points.txt"), []string{"test_setup src/x.egg-info/entry_points.txt"}},
+		"package of tests": {change("tests/__init__.py") + change("src/__init__.py"), []string{"test_setup tests/__init__.py"}},
+		"azure":            {change("azure-pipelines.yml"), []string{"ci azure-pipelines.yml"}},
+		"go, hook":         {change("a/evil_test.go", "+func TestMain(m *testing.M) {"), []string{"test_setup a/evil_test.go"}},
+		"go, test":         {change("a/new_test.go", "+func TestX(t *testing.T) {"), nil},
+		"go, module":       {change("go.mod", "+replace a/b => ./evil"), []string{"test_config go.mod"}},
+		"go, dependency":   {change("go.mod", "-\ta/b v1.0.0", "+\ta/b v1.1.0"), nil},
+		"rust, build":      {change("crates/x/build.rs"), []string{"setup_script crates/x/build.rs"}},
+		"rust, harness":    {change("Cargo.toml", " [[test]]", "+harness = false"), []string{"test_config Cargo.toml"}},
+		"rust, dependency": {change("Cargo.toml", "-serde = \"1\"", "+serde = \"2\""), nil},
+		"ruby, gems":       {change("Gemfile"), []string{"test_config Gemfile"}},
+		"rake, tests":      {change("Rakefile", "+task :spec"), []string{"test_config Rakefile"}},
+		"rake, other":      {change("Rakefile", "+task :docs"), nil},
+		"make, tests":      {change("src/Makefile", "+test: all"), []string{"test_config src/Makefile"}},
+		"make, other":      {change("src/Makefile", "+OBJ=latest.o"), nil},
+		"ant":              {change("build.xml", "+<junit haltonfailure=\"no\">"), []string{"test_config build.xml"}},
+		"maven, extension": {change(".mvn/extensions.xml"), []string{"test_config .mvn/extensions.xml"}},
+		"gradle, included": {change("gradle/testing/x.gradle", "+ignoreFailures = true"), []string{"test_config gradle/testing/x.gradle"}},
+		"rust":             {change(".cargo/config.toml"), []string{"test_config .cargo/config.toml"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -101,6 +147,25 @@ func TestPatchFlags(t *testing.T) {
 				t.Errorf("with carriage returns (-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// The runner may be a file of the repository, and its modules those of the
+// runner.
+func TestRunner(t *testing.T) {
+	row := ": '>>>>> Start Test Output'\n./tests/runtests.py --settings=tests/settings.py (a b)\n: '>>>>> End Test Output'\npython x.py"
+	in := datasets.Instance{ID: "a", EvalScript: row, TestPatch: change("a")}
+	got := flags(suspect.Patch([]byte(change("tests/runtests.py")+change("x.py")+change("tests/settings.py")+change("a")), in))
+	want := []string{"test_setup tests/runtests.py", "test_setup tests/settings.py", "test_file a"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	patch := []byte(change("pytest.py") + change("_pytest/x.py"))
+	if got := flags(suspect.Patch(patch, datasets.Instance{Repo: "pytest-dev/pytest"})); got != nil {
+		t.Errorf("pytest itself: %v", got)
+	}
+	if got := flags(suspect.Patch(patch, datasets.Instance{Repo: "a/b"})); len(got) != 2 {
+		t.Errorf("another repository: %v", got)
 	}
 }
 
@@ -189,6 +254,7 @@ func TestWithout(t *testing.T) {
 		"no files":     {"From: me\n\n" + x + y, nil, "From: me\n\n" + x + y},
 		"one":          {"From: me\n\n" + x + y, []string{"x.py"}, "From: me\n\n" + y},
 		"all":          {x + y, []string{"y.py", "x.py"}, ""},
+		"only words":   {"From: me\n\n" + x + y, []string{"y.py", "x.py"}, ""},
 		"unknown":      {x + y, []string{"z.py"}, x + y},
 		"no patch":     {"hello", []string{"x.py"}, "hello"},
 		"no newline":   {x + strings.TrimSuffix(y, "\n"), []string{"x.py"}, strings.TrimSuffix(y, "\n")},

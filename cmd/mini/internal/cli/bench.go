@@ -117,6 +117,9 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	if o.set.Changed("replies") && cfg.Model.Class != "scripted" {
 		return nil, usagef("--replies is for the scripted model, and this is %s; add --model-class scripted", cfg.Model.Class)
 	}
+	if o.set.Changed("eval-workers") && !cfg.Run.Eval {
+		return nil, usagef("--eval-workers is for --eval, which is not given")
+	}
 	kind, err := chooseProgress(o.progress, displayOf(s))
 	if err != nil && !o.dryRun {
 		return nil, err
@@ -141,6 +144,9 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	}
 	j.sayUngradable(s.Err)
 	j.models, err = newModels(cfg, o.isDemo(), w.rows)
+	if err == nil {
+		err = costBounds(s.Err, cfg)
+	}
 	if err == nil {
 		err = j.suits()
 	}

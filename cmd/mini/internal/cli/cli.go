@@ -135,12 +135,22 @@ func exit(w io.Writer, err error) int {
 	if err == nil || errors.Is(err, errSaid) || err.Error() == errIncomplete.Error() {
 		return code // the summary has said it
 	}
+	if unread(err) {
+		return code
+	}
 	text := "mini: " + lines(message(err))
 	if hint := hintOf(err); hint != "" {
 		text += "\n      " + lines(hint)
 	}
 	_, _ = fmt.Fprintln(w, text) // nobody is left to tell
 	return code
+}
+
+// unread says that who read mini's output has had enough, as head does. That is
+// no news to anybody.
+func unread(err error) bool {
+	broken, ok := errors.AsType[*fs.PathError](err)
+	return ok && broken.Path == os.Stdout.Name() && errors.Is(broken, syscall.EPIPE)
 }
 
 // message is what an error says. A full disk fails one file after the other;

@@ -22,7 +22,7 @@ import (
 type peerVariable struct {
 	key     string // the setting it stands for
 	note    string // says once that it has no effect
-	refusal string // says why nothing is started; 0 is no limit, and fine
+	refusal string // says why no task is started, which has no bound of this kind; 0 is no limit, and fine
 }
 
 var peerVariables = map[string]peerVariable{
@@ -41,10 +41,10 @@ var peerVariables = map[string]peerVariable{
 	"MSWEA_DOCKER_EXECUTABLE":              {note: "mini talks to the engine itself; set DOCKER_HOST, also for podman"},
 	"LITELLM_MODEL_REGISTRY_PATH":          {note: "set the prices as model.price, to have costs counted"},
 	"MSWEA_GLOBAL_COST_LIMIT": {
-		refusal: "mini cannot bound the cost of a whole run; use -l DOLLARS, which bounds each attempt",
+		key: "run.total_cost_limit", refusal: "it bounds batches; a task is bounded by -l DOLLARS",
 	},
 	"MSWEA_GLOBAL_CALL_LIMIT": {
-		refusal: "mini cannot bound the calls of a whole run; use -c agent.step_limit=N, which bounds each attempt",
+		key: "run.total_calls", refusal: "it bounds batches; a task is bounded by -c agent.step_limit=N",
 	},
 }
 
@@ -78,7 +78,7 @@ func peerLayers(environ []string, base string) ([]configs.Layer, error) {
 			}
 			layers = append(layers, l)
 			continue
-		case key == "":
+		case key == "", peerVariables[name].refusal != "" && isZero(value):
 			continue
 		case name == "MSWEA_MODEL_NAME":
 			value = strconv.Quote(ownName(value))
@@ -92,13 +92,19 @@ func peerLayers(environ []string, base string) ([]configs.Layer, error) {
 	return layers, nil
 }
 
-// refusal finds what must not be passed over in silence, since it bounds money,
-// and flags that have no meaning here.
-func refusal(set *pflag.FlagSet, environ []string) error {
+// isZero says whether a limit is none.
+func isZero(value string) bool {
+	n, err := strconv.ParseFloat(value, 64)
+	return err == nil && n == 0
+}
+
+// refusal finds what must not be passed over in silence by a task, since it
+// bounds money, and flags that have no meaning here. base is the shipped
+// configuration of the command.
+func refusal(set *pflag.FlagSet, environ []string, base string) error {
 	names, values := peerEnviron(environ)
 	for _, name := range names {
-		n, err := strconv.ParseFloat(values[name], 64)
-		if text := peerVariables[name].refusal; text != "" && (err != nil || n != 0) {
+		if text := peerVariables[name].refusal; text != "" && base == "mini" && !isZero(values[name]) {
 			return usagef("%s is set: %s; unset it", name, text)
 		}
 	}

@@ -11,6 +11,31 @@ var peerFlagAnswers = map[string]string{
 	"visual":      "mini shows one task line by line; leave it out",
 }
 
+// harnessFlagAnswers are flags of swebench.harness.run_evaluation and of sb-cli
+// submit, and what mini eval has instead of them.
+var harnessFlagAnswers = map[string]string{
+	"dataset_name":        "use --subset SET",
+	"predictions_path":    "use -p PREDS",
+	"instance_ids":        "use -i ID, once for each",
+	"max_workers":         "use -w N",
+	"run_id":              "use --run-id ID",
+	"report_dir":          "use -o FOLDER, where the official summary is too",
+	"output_dir":          "use -o FOLDER, where the official summary is too",
+	"rewrite_reports":     "use mini regrade FOLDER, which judges the saved logs again",
+	"overwrite":           "leave it out; what has a verdict that holds is not run again, and -o names another folder",
+	"namespace":           "leave it out; rows name their images",
+	"instance_image_tag":  "leave it out; rows name their images",
+	"env_image_tag":       "leave it out; rows name their images",
+	"force_rebuild":       "leave it out; mini builds no images",
+	"cache_level":         "leave it out; images stay, -c run.image_budget=80GB bounds them, mini images prune removes them",
+	"clean":               "leave it out; images stay, -c run.image_budget=80GB bounds them, mini images prune removes them",
+	"open_file_limit":     "leave it out; mini doctor says whether there are enough",
+	"modal":               "mini runs on container engines; leave it out",
+	"gen_report":          "leave it out; a report is always written",
+	"verify_submission":   "leave it out; predictions are checked before anything runs",
+	"wait_for_evaluation": "leave it out; mini waits",
+}
+
 // peerFlags registers what mini-swe-agent's users may type. mini ends without
 // a question anyway, so --exit-immediately has nothing to do.
 func peerFlags(f *pflag.FlagSet) {

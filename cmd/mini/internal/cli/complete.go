@@ -87,7 +87,7 @@ func setCompletions(root *cobra.Command) {
 		"instance":          completeRow,
 		"model-class":       words(configs.ModelClasses...),
 		"environment-class": words(configs.EnvironmentClasses...),
-		"progress":          words(progressKinds...),
+		"progress":          completeProgress,
 		"config":            completeConfig,
 		"slice":             words("0:1", "0:20"),
 		"network":           words("none", "bridge"),
@@ -96,8 +96,9 @@ func setCompletions(root *cobra.Command) {
 		"predictions":       completePatches,
 		"eval-network":      words("bridge", "none"),
 		"run-id":            words(defaultRunID),
+		"fault":             completeFault,
 	}
-	for _, name := range []string{"filter", "seed", "workers", "cost-limit", "model", "task", "image-budget", "attempt", "timeout", "rerun-failed", "eval-workers"} {
+	for _, name := range []string{"filter", "seed", "workers", "cost-limit", "model", "task", "image-budget", "attempt", "timeout", "rerun-failed", "eval-workers", "listen", "faults", "rpm", "tpm", "concurrent", "price"} {
 		flags[name] = words()
 	}
 	args := map[string]completer{
@@ -116,6 +117,7 @@ func setCompletions(root *cobra.Command) {
 		"mini images pull":       words(),
 		"mini images prune":      words(),
 		"mini doctor":            words(),
+		"mini fake-model":        words(),
 	}
 	walk(root, func(cmd *cobra.Command) {
 		if f, ok := args[cmd.CommandPath()]; ok {

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/model/fake"
 	"github.com/minibench/mini/runner/evaluate"
 )
 
@@ -22,6 +23,14 @@ func words(list ...string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return list, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// completeProgress offers the ways in which a command can show itself.
+func completeProgress(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if cmd.Name() == "eval" {
+		return evalProgressKinds, cobra.ShellCompDirectiveNoFileComp
+	}
+	return progressKinds, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeSubset offers the names of datasets, and files of rows.
@@ -223,4 +232,13 @@ func beginning(list []string, typed string) []string {
 		}
 	}
 	return found
+}
+
+// completeFault offers the faults of a fake model.
+func completeFault(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, f := range fake.Faults() {
+		names = append(names, cobra.CompletionWithDesc(f.Name, f.About))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -9,6 +9,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/minibench/mini/model/anthropic"
+	"github.com/minibench/mini/model/openai"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -187,4 +190,14 @@ func terminalOf(s Streams) string {
 		return "a terminal that does not say how large it is"
 	}
 	return fmt.Sprintf("%d columns, %d lines, TERM=%s", width, height, cmp.Or(os.Getenv("TERM"), "(not set)"))
+}
+
+// modelsRoot is below which a server has the list of its models. The address of
+// one with Anthropic's API may have the "/v1" or not.
+func modelsRoot(cfg *configs.Resolved) string {
+	if cfg.Model.Class != "anthropic" {
+		return cmp.Or(cfg.Model.BaseURL, openai.DefaultBaseURL)
+	}
+	base := cmp.Or(cfg.Model.BaseURL, anthropic.DefaultBaseURL)
+	return strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") + "/v1"
 }

@@ -22,6 +22,9 @@ func printPlan(w io.Writer, p plan) error {
 	}
 	line("instances", "%s", instancesText(p))
 	line("sandboxes", "%s, %s at once", p.Sandbox, report.Count(p.Workers, "instance"))
+	if v := p.Verdicts; v != nil {
+		line("verdicts", "%s", verdictsText(*v, p))
+	}
 	if p.Images.Distinct > 0 {
 		line("images", "%s", imagesText(p.Images))
 		line("disk", "%s", diskText(p.Images))
@@ -68,6 +71,20 @@ func instancesText(p plan) string {
 	text := fmt.Sprintf("%d of %d", p.Selected, p.Rows)
 	if p.Done > 0 {
 		text += fmt.Sprintf("; %d have a result already, %d to run", p.Done, p.Selected-p.Done)
+	}
+	return text
+}
+
+func verdictsText(v verdictPlan, p plan) string {
+	switch {
+	case onHost(p.Sandbox):
+		return "none: they need containers"
+	case v.Ungradable == p.Selected:
+		return "none: " + v.Why
+	}
+	text := fmt.Sprintf("on each submission as soon as it is there, %s at once, network %s, %g s each", report.Count(v.Workers, "patch"), v.Network, v.Timeout)
+	if v.Ungradable > 0 {
+		text += fmt.Sprintf("; none for %d", v.Ungradable)
 	}
 	return text
 }
@@ -127,7 +144,10 @@ func costText(c costPlan, attempts int) string {
 	text := fmt.Sprintf("at most $%.2f, for %s at $%.2f each; $%.2f if each had to be tried again and again; and what the last calls cost",
 		*c.Ceiling, report.Count(attempts, "attempt"), c.LimitPerAttempt, *c.CeilingOfTries)
 	if !c.PriceKnown {
-		text += "; it holds only if the server reports costs, since model.price is not set"
+		return text + "; it holds only if the server reports costs, since no price of the model is known"
+	}
+	if c.PriceSource != "model.price" {
+		text += "; prices by " + report.Printable(c.PriceSource)
 	}
 	return text
 }

@@ -94,6 +94,7 @@ func (j *job) newJudge(
 	if g.boxes, err = boxes.evaluating(ctx, j.cfg, j.dir); err != nil {
 		return nil, before(err)
 	}
+	g.boxes.warn(ctx, w)
 	ctx, g.stop = context.WithCancel(ctx)
 	c := j.evalConfig()
 	c.Folder, c.Log, c.Sandboxes = folder, log, judging{g.boxes, g}
@@ -198,16 +199,16 @@ func (g *judge) letGo() {
 	}
 }
 
-// wait waits for the verdicts. What is not begun when the run has failed never
-// is.
-func (g *judge) wait(said io.Writer, failed error) (evaluate.Summary, error) {
+// wait waits for the verdicts. What is not begun when the run has failed, or was
+// interrupted, never is.
+func (g *judge) wait(ctx context.Context, said io.Writer, failed error) (evaluate.Summary, error) {
 	if failed != nil {
 		g.stop()
 	}
 	g.mu.Lock()
 	n := g.pending
 	g.mu.Unlock()
-	if n > 0 && failed == nil {
+	if n > 0 && failed == nil && ctx.Err() == nil {
 		_, _ = fmt.Fprintf(said, "mini: the agent is done; %s still to be judged\n", report.Count(n, "patch")) // only for people
 	}
 	sum, err := g.evaluator.Wait()

@@ -21,6 +21,9 @@ import (
 func (j *evalJob) run(ctx, kill context.Context, s Streams) error {
 	p := newProgress(j.display, s, heading{ids: j.ids(), patches: len(j.tasks)})
 	defer p.Close()
+	if err := checkCache(j.cfg.Eval.Cache); err != nil {
+		return err
+	}
 	// The engine is asked before the folder is made: where none answers, nothing
 	// is left behind.
 	var log *runner.Log
@@ -58,6 +61,9 @@ func (j *evalJob) judge(
 	}
 	if err := j.announce(said, len(todo)); err != nil {
 		return evaluate.Summary{}, before(err)
+	}
+	if len(todo) > 0 && j.patches.ofRow == nil { // the row's own patch is nobody's attack
+		boxes.warn(ctx, said)
 	}
 	defer boxes.Expect(ctx, todo)()
 	return evaluate.Run(ctx, c, j.tasks)

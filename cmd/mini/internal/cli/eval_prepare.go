@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -69,13 +71,16 @@ func (o *evalOptions) prepare(ctx context.Context, s Streams) (*evalJob, error) 
 	return j, nil
 }
 
-// evalProgress is chooseProgress for what has no live view.
+// evalProgressKinds are those of what has no live view.
+var evalProgressKinds = []string{progressPlain, progressJSON, progressNone}
+
+// evalProgress is chooseProgress for these.
 func evalProgress(kind string, d display) (string, error) {
+	if kind != "" && !slices.Contains(evalProgressKinds, kind) {
+		return "", usagef("--progress %.60q: mini eval has %s", kind, strings.Join(evalProgressKinds, ", "))
+	}
 	chosen, err := chooseProgress(kind, d)
-	if err == nil && chosen == progressLive {
-		if kind == progressLive {
-			return "", usagef("--progress %s: mini eval has %s, %s, %s", kind, progressPlain, progressJSON, progressNone)
-		}
+	if chosen == progressLive {
 		chosen = progressPlain
 	}
 	return chosen, err
@@ -222,4 +227,23 @@ func evalSettings(cfg *configs.Resolved) evaluate.Config {
 		RerunFailed: e.RerunFailed, Cache: e.Cache,
 		Network: e.Network, Profile: evalProfile, Engine: "docker", MiniVersion: Version,
 	}
+}
+
+// checkCache finds out whether verdicts can be kept in the shared cache, before
+// any is given.
+func checkCache(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	err := os.MkdirAll(dir, 0o755) //nolint:gosec // verdicts are for sharing
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".mini-"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return usagef("no verdict can be kept in the cache: %w; see --cache and eval.cache", err)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/minibench/mini/configs"
@@ -11,6 +12,7 @@ import (
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/images"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
 )
 
 // evalProfile names what evalConfig gives, in verdicts; another profile makes
@@ -66,12 +68,12 @@ func (b evalBoxes) Start(ctx context.Context, in datasets.Instance) (env.Environ
 }
 
 // Identify implements evaluate.Identifying.
-func (b evalBoxes) Identify(ctx context.Context, in datasets.Instance) (id, digest string, err error) {
+func (b evalBoxes) Identify(ctx context.Context, in datasets.Instance) (evaluate.Image, error) {
 	img, here, err := b.images.Look(ctx, evalNeed(b.base, in))
 	if err != nil || !here {
-		return "", "", err
+		return evaluate.Image{}, err
 	}
-	return img.ID, img.Digest, nil
+	return evaluate.Image{ID: img.ID, Digest: img.Digest, Arch: img.Arch}, nil
 }
 
 // Expect has images pulled ahead of the evaluations.
@@ -108,6 +110,13 @@ func (b *evalBox) Close(ctx context.Context) error {
 func (s *sandboxes) evaluating(ctx context.Context, cfg *configs.Resolved, run string) (evalBoxes, error) {
 	b := evalBoxes{s, evalConfig(cfg, run, cfg.Eval.Network)}
 	return b, s.engine.Check(ctx, anyImage(b.base))
+}
+
+// warn says what patches could do to the engine's machine.
+func (b evalBoxes) warn(ctx context.Context, w io.Writer) {
+	if text, err := b.engine.Exposure(ctx, b.base); err == nil && text != "" { // an engine that does not answer is met again
+		_, _ = fmt.Fprintln(w, "mini: warning: evaluation:", text) // only for people
+	}
 }
 
 // newEvalBoxes are those of an evaluation alone.

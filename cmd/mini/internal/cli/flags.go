@@ -56,7 +56,7 @@ var settingFlags = []struct{ flag, key string }{
 // resolve is the configuration a command runs with. It refuses what
 // mini-swe-agent would heed and mini cannot.
 func (c *configFlags) resolve(shipped ...string) (*configs.Resolved, error) {
-	if err := refusal(c.set, os.Environ()); err != nil {
+	if err := refusal(c.set, os.Environ(), shipped[0]); err != nil {
 		return nil, err
 	}
 	cfg, err := c.merge(shipped...)
@@ -67,9 +67,13 @@ func (c *configFlags) resolve(shipped ...string) (*configs.Resolved, error) {
 }
 
 // merge lays the layers on top of each other, in the order of the design: the
-// shipped defaults, what the model's class decides (OPENAI_BASE_URL), the user's file, the variables of mini-swe-agent, what the
-// command adds, -c, and the flags.
+// shipped defaults, what the model's class decides (OPENAI_BASE_URL), the
+// user's file, the variables of mini-swe-agent, what the command adds, -c, and
+// the flags.
 func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
+	if err := loadDotenv(); err != nil {
+		return nil, err
+	}
 	var layers []configs.Layer
 	add := func(l configs.Layer, err error) error {
 		layers = append(layers, l)
@@ -121,24 +125,32 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 	return configs.Merge(slices.Insert(layers, 1, own...)...) // right above the shipped defaults
 }
 
+// classVariables are the variables of a provider's own tools that stand for
+// settings, by the class that heeds them.
+var classVariables = map[string][]struct{ name, key string }{
+	"openai":    {{"OPENAI_BASE_URL", "model.base_url"}, {"OPENAI_MODEL", "model.model_name"}},
+	"anthropic": {{"ANTHROPIC_BASE_URL", "model.base_url"}, {"ANTHROPIC_MODEL", "model.model_name"}},
+}
+
 // classLayers are what the class of the model decides where nobody else does.
 // Only its own variables are heeded, good or bad.
 func classLayers(class string) ([]configs.Layer, error) {
 	var layers []configs.Layer
-	if class == "anthropic" {
-		l, err := configs.Setting("model_class: anthropic", "model.api_key_env", "ANTHROPIC_API_KEY")
-		if err != nil {
-			return nil, err
-		}
+	add := func(l configs.Layer, err error) error {
 		layers = append(layers, l)
+		return err
 	}
-	name := map[string]string{"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}[class]
-	if base := os.Getenv(name); name != "" && base != "" {
-		l, err := configs.Setting(name, "model.base_url", strconv.Quote(base))
-		if err != nil {
+	if class == "anthropic" {
+		if err := add(configs.Setting("model_class: anthropic", "model.api_key_env", "ANTHROPIC_API_KEY")); err != nil {
 			return nil, err
 		}
-		layers = append(layers, l)
+	}
+	for _, v := range classVariables[class] {
+		if value := os.Getenv(v.name); value != "" {
+			if err := add(configs.Setting(v.name, v.key, strconv.Quote(value))); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return layers, nil
 }

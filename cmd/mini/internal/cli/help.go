@@ -24,7 +24,7 @@ const groupsKey = "mini-flag-groups"
 var commandGroups = []group{
 	{"run", []string{"bench", "replay", "eval", "grade", "regrade"}},
 	{"look", []string{"report", "shell", "datasets"}},
-	{"set up", []string{"config", "doctor", "images", "clean", "completion"}},
+	{"set up", []string{"config", "doctor", "images", "clean", "fake-model", "completion"}},
 }
 
 // group is one part of a list, and its name in the margin.

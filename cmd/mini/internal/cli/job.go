@@ -45,6 +45,11 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		dataset: j.work.dataset.Name, model: modelName(j.cfg), folder: j.dir, ids: ids(j.work.rows), judged: j.cfg.Run.Eval,
 	})
 	defer p.Close()
+	if j.cfg.Run.Eval {
+		if err := checkCache(j.cfg.Eval.Cache); err != nil {
+			return err
+		}
+	}
 	// The engine is asked before the folder is made: where none answers, no
 	// empty run is left behind.
 	var log *runner.Log
@@ -71,15 +76,16 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	}
 	b := runner.Batch{
 		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
-		Workers: j.cfg.Run.Workers, MaxTries: j.cfg.Run.MaxTries, Redo: j.redo, Keep: keeps(j.cfg.Run.Keep),
-		MaxProviderFailures: j.cfg.Run.MaxProviderFailures,
+		Workers: j.cfg.Run.Workers, MaxTries: j.cfg.Run.MaxTries, MaxProviderFailures: j.cfg.Run.MaxProviderFailures,
+		Budget: runner.Budget{Cost: j.cfg.Run.TotalCostLimit, Calls: j.cfg.Run.TotalCalls},
+		Redo:   j.redo, Keep: keeps(j.cfg.Run.Keep),
 	}
 	if g != nil {
 		b.Sandboxes, b.Submitted = g, g.submission
 	}
 	sum, err := j.begin(ctx, p.Writer(), &b, boxes.class)
 	if g != nil {
-		verdicts, failed := g.wait(p.Writer(), err)
+		verdicts, failed := g.wait(ctx, p.Writer(), err)
 		j.verdicts, err = &verdicts, errors.Join(err, failed, folder.EnterVerdicts())
 	}
 	p.Close() // the summary goes on the screen as it was
@@ -198,9 +204,10 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 	}
 	err := folder.End(sum)
 	if j.json {
-		err = errors.Join(err, json.NewEncoder(s.Out).Encode(j.result(sum, folder.Dir())))
+		res, failed := j.result(sum, folder.Dir())
+		err = errors.Join(err, failed, json.NewEncoder(s.Out).Encode(res))
 	} else {
-		err = errors.Join(err, glance(s.Out, sum, folder.Dir(), ids(j.work.rows)), sayHowMany(s.Out, sum.Kept, class, folder.Dir()))
+		err = errors.Join(err, glance(s.Out, sum, folder.Dir(), ids(j.work.rows)), j.sayUnjudged(s.Out), sayHowMany(s.Out, sum.Kept, class, folder.Dir()))
 	}
 	switch {
 	case err != nil || failed != nil:
@@ -212,16 +219,52 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 	case sum.Halt != nil:
 		return &codedError{fmt.Errorf("%w; start again with -o %s to go on", sum.Halt, folder.Dir()), exitIncomplete}
 	}
+	if sum.Exhausted {
+		return fmt.Errorf("%w: the run's budget is spent (%s); with a larger one it goes on where it stopped", errIncomplete, budgetText(j.cfg.Run))
+	}
 	return errIncomplete
 }
 
-// result is what --json prints.
-func (j *job) result(sum runner.Summary, dir string) map[string]any {
-	res := map[string]any{"run": dir, "summary": sum}
-	if j.verdicts != nil {
-		res["evaluation"] = j.verdicts
+// budgetText names what bounds a run.
+func budgetText(r configs.Run) string {
+	var bounds []string
+	if r.TotalCostLimit > 0 {
+		bounds = append(bounds, fmt.Sprintf("run.total_cost_limit: $%.2f", r.TotalCostLimit))
 	}
-	return res
+	if r.TotalCalls > 0 {
+		bounds = append(bounds, fmt.Sprintf("run.total_calls: %d", r.TotalCalls))
+	}
+	return strings.Join(bounds, ", ")
+}
+
+// sayUnjudged tells of submissions where no verdict is there to be shown.
+func (j *job) sayUnjudged(w io.Writer) error {
+	if j.verdicts == nil || len(j.verdicts.Records) > 0 || len(j.verdicts.Unfinished) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nno verdict yet on %s\n", report.Count(len(j.verdicts.Unfinished), "submission"))
+	return err
+}
+
+// result is what --json prints. The error is about the score, which is left out
+// then.
+func (j *job) result(sum runner.Summary, dir string) (map[string]any, error) {
+	res := map[string]any{"run": dir, "summary": sum}
+	if j.verdicts == nil {
+		return res, nil
+	}
+	res["evaluation"] = j.verdicts
+	run, err := runner.ReadRun(dir)
+	if err != nil {
+		return res, err
+	}
+	g, err := glanceOf(run, ids(j.work.rows))
+	for _, score := range g.Verdicts {
+		if score.RunID == defaultRunID && score.HasRun {
+			res["score"] = score
+		}
+	}
+	return res, err
 }
 
 // unfit is what has no place in the name of a folder.

@@ -189,7 +189,9 @@ func (p *mistakePlace) run(t *testing.T, m mistake) mistake {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", prelude+m.command)
 	cmd.Dir = dir
-	cmd.Env = append(p.env, "HOME="+dir+"/home", "XDG_CACHE_HOME="+dir+"/home/cache", "XDG_STATE_HOME="+dir+"/home/state")
+	// Its own temporary folder: in a shared one a mini finds, and tells of, what
+	// others leave there that are killed meanwhile.
+	cmd.Env = append(p.env, "TMPDIR="+t.TempDir(), "HOME="+dir+"/home", "XDG_CACHE_HOME="+dir+"/home/cache", "XDG_STATE_HOME="+dir+"/home/state")
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {

@@ -66,7 +66,7 @@ func TestCommandsOfThePageAreThere(t *testing.T) {
 			commands = append(commands, strings.TrimSpace(line))
 		}
 	}
-	for _, heading := range []string{"Commands", "Models", "Files", "Variables"} {
+	for _, heading := range []string{"Commands", "Models", "Files", "Variables", "Verdicts"} {
 		for _, row := range table(t, heading) {
 			for _, span := range row[1] {
 				if strings.HasPrefix(span, "mini ") {
@@ -99,6 +99,33 @@ func TestCommandsOfThePageAreThere(t *testing.T) {
 			if _, err := configs.Read(setting); err != nil {
 				t.Errorf("%s: %v", line, err)
 			}
+		}
+	}
+}
+
+// Every flag of the harness that the page names is answered, or mini's too.
+func TestHarnessFlagsOfThePage(t *testing.T) {
+	named := map[string]bool{}
+	for _, row := range table(t, "Verdicts") {
+		for _, span := range row[0] {
+			name, ok := strings.CutPrefix(strings.Fields(span)[0], "--")
+			if !ok {
+				continue
+			}
+			named[name] = true
+			cmd, rest, err := newRoot(t.Context(), Streams{}).Find([]string{"eval", "--" + name + "=1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = cmd.ParseFlags(rest)
+			if want := "--" + name + ": " + harnessFlagAnswers[name]; err != nil && flagError(cmd, err).Error() != want {
+				t.Errorf("--%s: %v, want %s", name, flagError(cmd, err), want)
+			}
+		}
+	}
+	for name := range harnessFlagAnswers {
+		if !named[name] {
+			t.Errorf("the page does not name --%s", name)
 		}
 	}
 }
@@ -183,8 +210,8 @@ func TestVariablesOfThePage(t *testing.T) {
 	}
 }
 
-// A variable that is understood reaches the configuration; one that bounds
-// money ends every command that would run something.
+// A variable that bounds money is never passed over: a batch keeps it, and a
+// task, which has no such bound, does not start.
 func TestVariablesThatBoundMoney(t *testing.T) {
 	for name, v := range peerVariables {
 		if v.refusal == "" {
@@ -192,9 +219,13 @@ func TestVariablesThatBoundMoney(t *testing.T) {
 		}
 		for value, code := range map[string]int{"5": exitUsage, "0": exitOK, "0.0": exitOK, "": exitOK, "much": exitUsage} {
 			flags := newRoot(t.Context(), Streams{}).Flags()
-			err := refusal(flags, []string{name + "=" + value})
+			err := refusal(flags, []string{name + "=" + value}, "mini")
 			if exitCode(err) != code {
 				t.Errorf("%s=%s: %v", name, value, err)
+			}
+			layers, err2 := peerLayers([]string{name + "=" + value}, "swebench")
+			if bounded := len(layers) == 1; err2 == nil && bounded != (value == "5") || err2 != nil && value != "much" {
+				t.Errorf("%s=%s: a batch has the layers %v, %v", name, value, layers, err2)
 			}
 			var out bytes.Buffer
 			if got := exit(&out, err); got == exitUsage && (!strings.Contains(out.String(), "unset it") || strings.Count(out.String(), "\n") != 1) {

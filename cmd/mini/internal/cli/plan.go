@@ -23,12 +23,23 @@ type plan struct {
 	Workers   int                `json:"workers"`
 	Sandbox   string             `json:"environment_class"`
 	Images    imagePlan          `json:"images"`
+	Verdicts  *verdictPlan       `json:"verdicts,omitempty"` // null without --eval
 	Model     modelPlan          `json:"model"`
 	Cost      costPlan           `json:"cost"`
 	Instances []plannedInstance  `json:"instances"`
 	Prompts   promptPlan         `json:"prompts"`
 	// Obstacle is why the batch would not start; empty where it would.
 	Obstacle string `json:"obstacle,omitempty"`
+}
+
+// verdictPlan is how the submissions will be judged.
+type verdictPlan struct {
+	Workers int     `json:"workers"`
+	Network string  `json:"network"`
+	Timeout float64 `json:"timeout_seconds"`
+	// Ungradable counts the instances that get no verdict, Why says it of one.
+	Ungradable int    `json:"ungradable"`
+	Why        string `json:"ungradable_why,omitempty"`
 }
 
 // plannedInstance is one instance and the image of its sandbox.
@@ -66,6 +77,7 @@ type costPlan struct {
 	Ceiling        *float64 `json:"ceiling"`
 	CeilingOfTries *float64 `json:"ceiling_of_tries"`
 	PriceKnown     bool     `json:"price_known"`
+	PriceSource    string   `json:"price_source,omitempty"`
 }
 
 // promptPlan is what the first instance's conversation would begin with.
@@ -94,6 +106,13 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 			KeyEnv:  cfg.Model.APIKeyEnv, KeyPresent: os.Getenv(cfg.Model.APIKeyEnv) != "",
 		},
 	}
+	if cfg.Run.Eval {
+		skip, why := j.ungradable()
+		p.Verdicts = &verdictPlan{
+			Workers: evalWorkers(cfg.Eval.Workers), Network: cfg.Eval.Network, Timeout: cfg.Eval.Timeout,
+			Ungradable: len(skip), Why: why,
+		}
+	}
 	done := j.done()
 	var needed []images.Need // of what is to be run
 	for _, in := range w.rows {
@@ -110,7 +129,11 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 			needed = append(needed, imageNeed(cfg, in))
 		}
 	}
-	p.Cost = costOf(cfg, p.Selected-p.Done)
+	known, err := factsOf(cfg)
+	if err != nil {
+		return p, err
+	}
+	p.Cost = costOf(cfg, known, p.Selected-p.Done)
 	if len(needed) > 0 {
 		p.Images = measure(ctx, cfg, needed, maxAsked)
 	}
@@ -125,7 +148,6 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 	}
 	first := w.rows[0]
 	p.Prompts.ID = first.ID
-	var err error
 	p.Prompts.System, p.Prompts.Instance, err = j.agent.Prompts(
 		agent.Task{Text: first.ProblemStatement, Instance: first.Fields()},
 		env.Info{
@@ -143,10 +165,10 @@ func imageOf(cfg *configs.Resolved, in datasets.Instance) string {
 
 // costOf multiplies the limit of an attempt. It says nothing where no limit
 // can work: without a limit, or for a model whose price nobody knows.
-func costOf(cfg *configs.Resolved, attempts int) costPlan {
+func costOf(cfg *configs.Resolved, known facts, attempts int) costPlan {
 	c := costPlan{
 		LimitPerAttempt: cfg.Agent.CostLimit,
-		PriceKnown:      cfg.Model.Price.Known() || cfg.Model.Class == "scripted",
+		PriceKnown:      known.source != "", PriceSource: known.source,
 	}
 	switch {
 	case cfg.Model.Class == "scripted":

@@ -156,7 +156,7 @@ func (p *progress) Event(e runner.Event) {
 func (p *progress) take() {
 	p.live = tui.Start(tui.Config{
 		Terminal:  p.stderr.file(),
-		Title:     tui.Title{Dataset: p.head.dataset, Model: p.head.model, Folder: p.head.folder},
+		Title:     tui.Title{Dataset: p.head.dataset, Model: p.head.model, Folder: p.head.folder, Judged: p.head.judged},
 		Interrupt: interruptSelf,
 		Taken:     p.stderr.taken,
 	})

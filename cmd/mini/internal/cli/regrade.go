@@ -206,7 +206,7 @@ func (o *regradeOptions) show(s Streams, dir string, found regrade.Found, res re
 	if err != nil {
 		run = nil // of another harness
 	}
-	scores := report.Scores(verdicts.Found{Verdicts: res.Records}, run, nil, time.Now())
+	scores := report.Scores(verdicts.Found{Dir: dir, Verdicts: res.Records}, run, nil, time.Now())
 	if o.json {
 		enc := json.NewEncoder(s.Out)
 		enc.SetEscapeHTML(false)

@@ -81,15 +81,15 @@ func showRun(s Streams, dir, instance string, asJSON bool) error {
 	if err != nil {
 		return noRun(dir, err)
 	}
-	g, err := glanceOf(run, nil)
-	if err != nil {
-		return before(err)
-	}
 	var shown interface {
 		Write(w io.Writer, width int) error
-	} = g
-	if instance != "" {
-		if shown, err = report.NewDetail(run, instance, time.Now()); err != nil {
+	}
+	if instance == "" {
+		if shown, err = glanceOf(run, nil); err != nil {
+			return before(err)
+		}
+	} else {
+		if shown, err = detailOf(run, instance); err != nil {
 			return before(err)
 		}
 	}
@@ -115,6 +115,23 @@ func glanceOf(run *runner.Run, ids []string) (report.Glance, error) {
 	return g, nil
 }
 
+// detailOf is one instance of a run, with the verdicts on it.
+func detailOf(run *runner.Run, instance string) (report.Detail, error) {
+	found, err := verdicts.Read(run.Dir)
+	if err != nil {
+		return report.Detail{}, err
+	}
+	d, err := report.NewDetail(run, instance, time.Now())
+	if err != nil {
+		if judged, ok := report.JudgedOnly(found, instance); ok {
+			return judged, nil
+		}
+		return d, err
+	}
+	d.Judge(found, report.SubmissionsOf(run))
+	return d, nil
+}
+
 // glance ends a batch: what came of these instances, from the run's files.
 // Where those cannot be read, what the batch knows itself has to do.
 func glance(w io.Writer, sum runner.Summary, dir string, ids []string) error {
@@ -126,6 +143,7 @@ func glance(w io.Writer, sum runner.Summary, dir string, ids []string) error {
 	if err != nil {
 		return errors.Join(report.Summary(w, sum, dir), err)
 	}
+	g.State = report.Finished                                                     // else it would tell of the mini that is speaking
 	g.NextIsSaid = sum.Unstarted > 0 || sum.Classes[trajectories.Interrupted] > 0 // an interrupt ends with how to go on
 	return g.Write(w, widthOf(w))
 }

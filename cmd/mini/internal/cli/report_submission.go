@@ -28,8 +28,8 @@ func newSubmission(s Streams) *cobra.Command {
 		Short: "Lay a run out as the public SWE-bench leaderboard wants it",
 		Long: `Makes a folder as github.com/SWE-bench/experiments has them: predictions,
 trajectories, the logs of the evaluation, and stubs of metadata.yaml and
-README.md whose TODOs are yours. What is missing is said. Nothing is sent, and a
-folder that is there is never written to.`,
+README.md whose TODOs are yours. What is missing is said, and ends with code 3.
+Nothing is sent, and a folder that is there is never written to.`,
 		Example: `  mini report submission runs/first -o 20260102_my-system`,
 		Args:    func(_ *cobra.Command, args []string) error { return oneFolder("report submission", args) },
 		RunE:    func(_ *cobra.Command, args []string) error { return o.run(s, args[0]) },
@@ -54,16 +54,30 @@ func (o *submissionOptions) run(s Streams, dir string) error {
 	if err != nil {
 		return before(err)
 	}
+	if len(run.Instances) == 0 {
+		return usagef("%s is no run of mini bench: it has verdicts on patches from elsewhere, and the leaderboard wants the trajectories too", dir)
+	}
 	score, err := o.pick(g.Verdicts, dir)
 	if err != nil {
 		return err
 	}
 	var figures strings.Builder
+	score.Official = "" // a path of this machine
 	if err := score.Write(&figures, plainWidth); err != nil {
 		return err
 	}
+	figures.WriteString("\n")
+	if err := score.WriteRepos(&figures, plainWidth); err != nil {
+		return err
+	}
+	judged := map[string]bool{}
+	for _, c := range score.Classes {
+		for _, id := range c.IDs {
+			judged[id] = c.Class.Final()
+		}
+	}
 	res, err := submission.Write(submission.Config{
-		Run: run, RunID: score.RunID, Dir: o.output, Name: nameOf(o.output), Results: figures.String(),
+		Run: run, RunID: score.RunID, Dir: o.output, Name: nameOf(o.output), Results: figures.String(), Judged: judged,
 	})
 	if errors.Is(err, submission.ErrExists) {
 		return usagef("%w, and is not written to; give another folder with -o", err)
@@ -72,7 +86,7 @@ func (o *submissionOptions) run(s Streams, dir string) error {
 		return usagef("%w; see mini report %s", err, dir)
 	}
 	if err != nil {
-		return err
+		return before(err)
 	}
 	return o.show(s, res)
 }
@@ -92,12 +106,12 @@ func (o *submissionOptions) pick(scores []report.Score, dir string) (report.Scor
 	if len(known) > 0 {
 		return report.Score{}, usagef("%s has no evaluation %.60q; it has %s", dir, o.runID, strings.Join(known, ", "))
 	}
-	return report.Score{}, usagef("%s has no verdicts on what it submitted; first: mini eval -p %s --subset SET", dir, dir)
+	return report.Score{}, usagef("%s has no verdicts on what it submitted; first: mini eval -p %s", dir, dir)
 }
 
 // nameOf is the name that a folder's bears after its date.
 func nameOf(dir string) string {
-	name := filepath.Base(filepath.Clean(dir))
+	name := strings.Join(strings.Fields(filepath.Base(filepath.Clean(dir))), " ")
 	if date, rest, ok := strings.Cut(name, "_"); ok && rest != "" {
 		if _, err := time.Parse("20060102", date); err == nil {
 			return rest
@@ -118,7 +132,11 @@ func (o *submissionOptions) show(s Streams, r submission.Result) error {
 		}
 		return err
 	}
-	text := fmt.Sprintf("%s: %s, %d with a trajectory, %d with logs\n", report.Printable(o.output), report.Count(r.Predictions, "prediction"), r.Trajs, r.Logs)
+	text := fmt.Sprintf("%s: %s, %d with a trajectory, %d with logs, %s\n", report.Printable(o.output),
+		report.Count(r.Predictions, "prediction"), r.Trajs, r.Logs, report.Size(r.Bytes))
+	if len(r.Large) > 0 {
+		text += fmt.Sprintf("larger than GitHub takes: %s\n", report.Printable(someOf(r.Large)))
+	}
 	for _, missing := range []struct {
 		what string
 		ids  []string

@@ -57,6 +57,7 @@ current folder, or on hundreds of benchmark instances in containers.`,
 	root.AddCommand(newBench(kill, s), newEval(kill, s), newShell(kill, s))
 	root.AddCommand(newClean(s), newReport(s), newImages(s), newGrade(s), newRegrade(s)) //nolint:contextcheck // cobra hands commands their context
 	root.AddCommand(newConfig(s), newCompletion(s), newDatasets(s), newDoctor(s))        //nolint:contextcheck // as above
+	root.AddCommand(newFakeModel(s))                                                     //nolint:contextcheck // as above
 	root.AddCommand(newPeerCommands()...)
 	setCompletions(root)
 	return root
@@ -69,6 +70,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			bad.GetFlag().Name, valueKind(bad.GetFlag().Value.Type()), bad.GetValue(), cmd.CommandPath())
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if answer := harnessFlagAnswers[unknown.GetSpecifiedName()]; answer != "" && cmd.Name() == "eval" {
+			return usagef("--%s: %s", unknown.GetSpecifiedName(), answer)
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {

@@ -34,7 +34,8 @@ func newOpenAI(t *testing.T) *httptest.Server {
 		}
 		var req struct {
 			Stream   bool
-			Messages []struct{ Role string }
+			Tools    []any
+			Messages []turn
 		}
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || r.Header.Get("Authorization") != "Bearer "+serverKey {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -46,6 +47,10 @@ func newOpenAI(t *testing.T) *httptest.Server {
 			if m.Role == "assistant" {
 				n++
 			}
+		}
+		if len(req.Tools) > 0 {
+			answerWithCalls(w, req.Messages, n, req.Stream)
+			return
 		}
 		content := conversation[min(n, len(conversation)-1)]
 		if req.Stream {

@@ -74,6 +74,9 @@ func runTask(ctx, kill context.Context, s Streams, o *taskOptions) error {
 		return err
 	}
 	models, err := newModels(cfg, false, []datasets.Instance{in})
+	if err == nil {
+		err = costBounds(s.Err, cfg)
+	}
 	if err != nil {
 		return err
 	}
@@ -162,7 +165,13 @@ func conclude(s Streams, out trajectories.Outcome, files taskFiles, failed error
 	if out.Class == "" {
 		return nil
 	}
-	text := fmt.Sprintf("%s after %s, $%.2f", out.ExitStatus, report.Count(out.Steps, "step"), float64(out.Cost))
+	text := fmt.Sprintf("%s after %s", out.ExitStatus, report.Count(out.Steps, "step"))
+	switch known := out.Usage.Unpriced == 0; {
+	case !known:
+		text += ", cost " + report.Spent(out.Cost, known)
+	case out.Cost > 0:
+		text += ", " + report.Spent(out.Cost, known)
+	}
 	for _, more := range []string{out.Error, out.Hint} {
 		if more != "" {
 			text += "\n" + more
@@ -244,7 +253,11 @@ func (w *watcher) Append(t trajectories.Type, data any) (trajectories.Record, er
 	switch d := data.(type) {
 	case trajectories.Message:
 		if d.Cause == trajectories.CauseReply || d.Cause == trajectories.CauseFormatError {
-			w.print("\n" + d.Content)
+			text := "\n" + d.Content
+			if len(d.Calls) > 0 && len(d.Actions) > 0 { // else the commands stand in the text
+				text += "\n$ " + strings.Join(d.Actions, "\n$ ")
+			}
+			w.print(text)
 		}
 	case trajectories.Execution:
 		text := strings.TrimRight(shown(d.Output), "\n")

@@ -224,6 +224,9 @@ func (term *terminal) take(t *testing.T, i int, command string) {
 			t.Errorf("$ %s\nfilled %d rows of %d", command, n, term.rows)
 		}
 	}
+	if strings.Contains(command, "--eval") && (!strings.Contains(live, " resolved") || !strings.Contains(shown, "4 of 5 instances resolved")) {
+		t.Errorf("$ %s\nshowed no verdicts while it ran, or none at its end:\n%s\n%s", command, live, shown)
+	}
 	if state := term.run(t, "display-message", "-p", "#{alternate_on} #{cursor_flag}"); state != "0 1" {
 		t.Errorf("$ %s\nleft the screen as %q (alternate, cursor), want 0 1", command, state)
 	}

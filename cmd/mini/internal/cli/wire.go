@@ -1,15 +1,14 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
@@ -36,7 +35,11 @@ func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (ru
 				return nil, before(err)
 			}
 		}
-		return scriptedModels{script, duration(cfg.Model.Delay)}, nil
+		speaks, err := cfg.Agent.Speaks()
+		if err != nil {
+			return nil, cfg.Locate(err)
+		}
+		return scriptedModels{script, speaks, duration(cfg.Model.Delay)}, nil
 	default:
 		news := &providerNews{}
 		m, err := newProvider(cfg, &governor.Governors{}, news.changed)
@@ -76,51 +79,46 @@ func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
 	return script, nil
 }
 
-// newProvider finds the key in the environment. A server of one's own may need
-// none.
+// newProvider is a model behind an API: its provider, what all workers together
+// may ask of that, and what is tried again around it.
 func newProvider(cfg *configs.Resolved, all *governor.Governors, changed func(governor.State)) (model.Model, error) {
 	m := cfg.Model
 	if m.Name == "" {
 		return nil, usagef("no model is named; use -m NAME, or --model-class scripted")
 	}
-	base := m.BaseURL
+	// The key is in the environment. A server of one's own may need none.
 	key := os.Getenv(m.APIKeyEnv)
-	if key == "" && base == "" {
+	if key == "" && m.BaseURL == "" {
 		return nil, usagef("no key: set the environment variable %s, or -c model.base_url=URL for a server that needs none", m.APIKeyEnv)
 	}
-	client, err := newClient(m, key)
+	known, err := factsOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m.Price = known.Price
+	client, err := newClient(m, key, cfg.Agent.Tools())
 	if err != nil {
 		return nil, before(err)
 	}
 	wait := duration(m.MaxWait)
-	g := all.For(base, key, governor.Config{
+	g := all.For(m.BaseURL, key, governor.Config{
 		Requests: m.RequestsPerMinute, Tokens: m.TokensPerMinute, Concurrent: m.MaxConcurrent, MaxPause: wait, Changed: changed,
 	})
 	return retry.New(g.Model(client), retry.Policy{MaxTries: m.MaxTries, MaxWait: wait}), nil
 }
 
 // newClient makes what asks the provider once.
-func newClient(m configs.Model, key string) (model.Model, error) {
+func newClient(m configs.Model, key string, tools []model.Definition) (model.Model, error) {
 	if m.Class == "anthropic" {
 		return anthropic.New(anthropic.Config{
 			Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream,
-			Timeout: duration(m.Timeout), Price: m.Price, Cache: m.Cache,
+			Timeout: duration(m.Timeout), Price: m.Price, Cache: m.Cache, Tools: tools,
 		})
 	}
 	return openai.New(openai.Config{
 		Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Stream: m.Stream,
-		Timeout: duration(m.Timeout), Price: m.Price,
+		Timeout: duration(m.Timeout), Price: m.Price, Tools: tools,
 	})
-}
-
-// modelsRoot is below which a server has the list of its models. The address of
-// one with Anthropic's API may have the "/v1" or not.
-func modelsRoot(cfg *configs.Resolved) string {
-	if cfg.Model.Class != "anthropic" {
-		return cmp.Or(cfg.Model.BaseURL, openai.DefaultBaseURL)
-	}
-	base := cmp.Or(cfg.Model.BaseURL, anthropic.DefaultBaseURL)
-	return strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") + "/v1"
 }
 
 // modelName is what predictions are signed with.
@@ -140,9 +138,11 @@ type oneModel struct {
 // For implements runner.Models.
 func (o oneModel) For(datasets.Instance) (model.Model, error) { return o.m, nil }
 
-// scriptedModels begin each attempt with the first reply.
+// scriptedModels begin each attempt with the first reply. What the replies ask
+// for is said in the protocol of the run.
 type scriptedModels struct {
 	script *scripted.Script
+	speaks protocol.Protocol
 	delay  time.Duration
 }
 
@@ -152,10 +152,33 @@ func (s scriptedModels) For(in datasets.Instance) (model.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scripted model: %w", err)
 	}
+	m = restated{m, s.speaks}
 	if s.delay > 0 {
 		return slowModel{m, s.delay}, nil
 	}
 	return m, nil
+}
+
+// restated says what the model says in the words of a protocol.
+type restated struct {
+	model.Model
+	speaks protocol.Protocol
+}
+
+// Query implements model.Model.
+func (m restated) Query(ctx context.Context, history []model.Message) (model.Reply, error) {
+	reply, err := m.Model.Query(ctx, history)
+	if err != nil {
+		return reply, err
+	}
+	reply.Message = protocol.Restate(m.speaks, reply.Message)
+	switch calls := len(reply.Message.Calls) > 0; {
+	case calls && reply.Finish == model.FinishStop:
+		reply.Finish = model.FinishTools
+	case !calls && reply.Finish == model.FinishTools:
+		reply.Finish = model.FinishStop
+	}
+	return reply, nil
 }
 
 // slowModel takes its time for a reply, as a model behind an API does.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
 )
@@ -19,8 +20,10 @@ type board struct {
 	skipped int       // had a result before
 	done    int
 	classes map[trajectories.Class]int
-	again   int     // attempts that failed and were, or will be, tried again
-	cost    float64 // of the attempts that ended, US dollars
+	judged  map[evaluate.Class]int // verdicts
+	judging map[string]bool        // instances that are being evaluated
+	again   int                    // attempts that failed and were, or will be, tried again
+	cost    float64                // of the attempts that ended, US dollars
 	workers []worker
 	at      map[string]int // instance -> its worker
 	pulls   []runner.PullState
@@ -50,7 +53,8 @@ type worker struct {
 type note struct {
 	at       time.Time
 	instance string
-	class    trajectories.Class // empty for a warning
+	class    trajectories.Class // empty for a warning, and for a verdict
+	verdict  evaluate.Class
 	again    bool
 	text     string
 }
@@ -63,7 +67,10 @@ const (
 )
 
 func newBoard() *board {
-	return &board{classes: map[trajectories.Class]int{}, at: map[string]int{}, warned: map[string]bool{}}
+	return &board{
+		classes: map[trajectories.Class]int{}, judged: map[evaluate.Class]int{}, judging: map[string]bool{},
+		at: map[string]int{}, warned: map[string]bool{},
+	}
 }
 
 // apply takes in one event.
@@ -100,6 +107,10 @@ func (b *board) apply(e runner.Event) {
 		b.note(note{at: e.Time, instance: e.Instance, text: bounded(e.Text)})
 	case runner.AttemptFinished:
 		b.finished(e)
+	case runner.EvaluationAttempt:
+		b.judging[e.Instance] = true
+	case runner.Verdict:
+		b.verdict(e)
 	}
 }
 
@@ -190,6 +201,15 @@ func (b *board) finished(e runner.Event) {
 		b.classes[o.Class]++
 	}
 	b.note(note{at: e.Time, instance: e.Instance, class: o.Class, again: e.Again, text: ending(o)})
+}
+
+// verdict takes in how an evaluation ended, which goes on beside the workers.
+func (b *board) verdict(e runner.Event) {
+	if !e.Again {
+		delete(b.judging, e.Instance)
+		b.judged[evaluate.Class(e.Verdict)]++
+	}
+	b.note(note{at: e.Time, instance: e.Instance, verdict: evaluate.Class(e.Verdict), again: e.Again, text: bounded(report.Judged(e))})
 }
 
 func (b *board) note(n note) {

@@ -39,7 +39,9 @@ func pullLine(p runner.PullState, w int) string {
 func (b *board) noteLine(n note, w int) string {
 	mark := "✓"
 	switch {
-	case n.class == "":
+	case n.verdict != "" && !n.again:
+		mark = verdictMark(n.verdict)
+	case n.class == "" && n.verdict == "":
 		mark = "!"
 	case n.again:
 		mark = "↻"
@@ -49,6 +51,9 @@ func (b *board) noteLine(n note, w int) string {
 		mark = "✗"
 	}
 	colour := classColour(n.class)
+	if n.verdict != "" {
+		colour = verdictColour(n.verdict)
+	}
 	if n.again {
 		colour = yellow
 	}

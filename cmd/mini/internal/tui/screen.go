@@ -6,11 +6,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
 )
 
 // Title says what is run. Its texts may be foreign.
-type Title struct{ Dataset, Model, Folder string }
+type Title struct {
+	Dataset, Model, Folder string
+	Judged                 bool // verdicts come while it runs
+}
 
 // frame is what a screen is drawn from besides the board.
 type frame struct {
@@ -22,17 +26,17 @@ type frame struct {
 }
 
 // layout is how many lines each part of the screen has. It follows from the
-// size of the screen and the number of workers alone, so that nothing moves
-// while a run goes on.
+// size of the screen, the number of workers and the title alone, so that nothing
+// moves while a run goes on.
 type layout struct {
-	folder, classes, gaps bool
-	rows, notes           int
+	folder, classes, verdicts, gaps bool
+	rows, notes                     int
 }
 
 func (f frame) layout(workers int) layout {
 	h := f.height - 3 // title, bar, footer
-	l := layout{folder: h >= 11, classes: h >= 5, gaps: h >= 15}
-	for _, line := range []bool{l.folder, l.classes, l.gaps, l.gaps} {
+	l := layout{folder: h >= 11, classes: h >= 5, verdicts: f.title.Judged && h >= 6, gaps: h >= 15}
+	for _, line := range []bool{l.folder, l.classes, l.verdicts, l.gaps, l.gaps} {
 		if line {
 			h--
 		}
@@ -70,6 +74,9 @@ func (b *board) draw(f frame) string {
 	add(b.bar(f))
 	if l.classes {
 		add(b.outcomes(f))
+	}
+	if l.verdicts {
+		add(b.verdicts(f))
 	}
 	if l.gaps {
 		add("")
@@ -140,39 +147,68 @@ func (b *board) bar(f frame) string {
 
 // outcomes counts how the instances ended.
 func (b *board) outcomes(f frame) string {
-	line, used, full := "", 0, false
-	add := func(s string, style func(string) string) {
-		lead := "   "
-		if used == 0 {
-			lead = " "
-		}
-		w := width(s) + len(lead)
-		if full = full || used+w > f.width-2; full {
-			return
-		}
-		line, used = line+lead+style(s), used+w
-	}
+	line := counts{room: f.width - 2}
 	for _, c := range classes {
 		if n := b.classes[c]; n > 0 {
-			add(fmt.Sprintf("%d %s", n, c), func(s string) string { return coloured(classColour(c), s) })
+			line.add(fmt.Sprintf("%d %s", n, c), func(s string) string { return coloured(classColour(c), s) })
 		}
 	}
 	if b.again > 0 {
-		add(fmt.Sprintf("%d tried again", b.again), faint)
+		line.add(fmt.Sprintf("%d tried again", b.again), faint)
 	}
-	if used == 0 {
-		add("no instance has ended yet", faint)
+	if line.used == 0 {
+		line.add("no instance has ended yet", faint)
 	}
 	switch wait := b.paused.Sub(f.now); {
 	case wait > 0:
-		add("provider: wait "+clock(wait), func(s string) string { return coloured(yellow, s) })
+		line.add("provider: wait "+clock(wait), func(s string) string { return coloured(yellow, s) })
 	case b.provider.Limit > 0:
-		add(fmt.Sprintf("provider: %d at once", b.provider.Limit), faint)
+		line.add(fmt.Sprintf("provider: %d at once", b.provider.Limit), faint)
 	}
-	if full {
-		line += " " + ellipsis
+	return line.String()
+}
+
+// verdicts counts how the evaluations ended.
+func (b *board) verdicts(f frame) string {
+	line := counts{room: f.width - 2}
+	for _, c := range evaluate.Classes() {
+		if n := b.judged[c]; n > 0 {
+			line.add(fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(c), "_", " ")), func(s string) string { return coloured(verdictColour(c), s) })
+		}
 	}
-	return line
+	if n := len(b.judging); n > 0 {
+		line.add(fmt.Sprintf("%d being judged", n), faint)
+	}
+	if line.used == 0 {
+		line.add("no verdict yet", faint)
+	}
+	return line.String()
+}
+
+// counts is a line of numbers, as many as fit.
+type counts struct {
+	room, used int
+	text       string
+	full       bool
+}
+
+func (c *counts) add(s string, style func(string) string) {
+	lead := "   "
+	if c.used == 0 {
+		lead = " "
+	}
+	w := width(s) + len(lead)
+	if c.full = c.full || c.used+w > c.room; c.full {
+		return
+	}
+	c.text, c.used = c.text+lead+style(s), c.used+w
+}
+
+func (c *counts) String() string {
+	if c.full {
+		return c.text + " " + ellipsis
+	}
+	return c.text
 }
 
 func (b *board) footer(f frame, l layout) string {

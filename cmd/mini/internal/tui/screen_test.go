@@ -146,6 +146,24 @@ func TestScreens(t *testing.T) {
 	t.Run("begin", func(t *testing.T) {
 		golden(t, "begin.txt", newStory(3, 5).screen(80, 16))
 	})
+	t.Run("verdicts", func(t *testing.T) {
+		s := told()
+		s.m.frame.title.Judged = true
+		golden(t, "verdicts-none.txt", s.screen(80, 16))
+		for _, e := range []runner.Event{
+			{Type: runner.EvaluationAttempt, Instance: "django__django-10000"},
+			{Type: runner.EvaluationAttempt, Instance: "django__django-10001"},
+			{Type: runner.Verdict, Instance: "django__django-10000", Verdict: "resolved", Elapsed: 61},
+			{Type: runner.Verdict, Instance: "django__django-10002", Verdict: "unresolved", Text: "2 of 13 \x1b[31mtests failed", Elapsed: 8.4},
+			{Type: runner.EvaluationAttempt, Instance: "django__django-10003"},
+			{Type: runner.Verdict, Instance: "django__django-10003", Verdict: "infrastructure", Text: "the sandbox was lost", Elapsed: 3, Again: true},
+			{Type: runner.Verdict, Instance: "django__django-10004", Verdict: "apply_failed", Text: "no way to apply the patch works", Elapsed: 1},
+			{Type: runner.Verdict, Instance: "django__django-10005", Verdict: "infrastructure", Text: "the image cannot be pulled"},
+		} {
+			s.tell(time.Second, e)
+		}
+		golden(t, "verdicts.txt", s.screen(80, 30))
+	})
 	t.Run("message", func(t *testing.T) {
 		s := told()
 		s.m.shared.board.say("mini: stopping; once more to kill\x1b[2J\n")
@@ -160,6 +178,7 @@ func TestScreens(t *testing.T) {
 // on it steers the terminal but colours.
 func TestEverySize(t *testing.T) {
 	s, empty := told(), newStory(0, 0)
+	empty.m.frame.title.Judged = true
 	for w := 1; w <= 170; w += 1 + w/20 {
 		for h := 1; h <= 60; h += 1 + h/10 {
 			for _, one := range []*story{s, empty} {

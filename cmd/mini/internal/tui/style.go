@@ -4,6 +4,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -42,6 +43,28 @@ func classColour(c trajectories.Class) ansi.Color {
 		return magenta
 	}
 	return red
+}
+
+// A verdict that speaks against a patch is nothing to be alarmed about; one that
+// says nothing about it is.
+func verdictColour(c evaluate.Class) ansi.Color {
+	switch c {
+	case evaluate.Resolved:
+		return green
+	case evaluate.Infrastructure, evaluate.Error:
+		return red
+	}
+	return yellow
+}
+
+func verdictMark(c evaluate.Class) string {
+	switch c {
+	case evaluate.Resolved:
+		return "✓"
+	case evaluate.Infrastructure, evaluate.Error:
+		return "✗"
+	}
+	return "–"
 }
 
 // phaseStyled is a phase in its colour.

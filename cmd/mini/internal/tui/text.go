@@ -154,8 +154,8 @@ func ending(o *trajectories.Outcome) string {
 		return o.ExitStatus + ": " + bounded(o.Error)
 	}
 	parts := []string{o.ExitStatus, report.Count(o.Steps, "step")}
-	if cost := dollars(float64(o.Cost)); cost != "" {
-		parts = append(parts, cost)
+	if o.Cost > 0 || o.Usage.Unpriced > 0 {
+		parts = append(parts, report.Spent(o.Cost, o.Usage.Unpriced == 0))
 	}
 	parts = append(parts, clock(o.End.Sub(o.Start)))
 	switch {

@@ -1,4 +1,4 @@
-package agent
+package protocol
 
 import (
 	"strings"
@@ -6,9 +6,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
 )
 
-func TestActionParser(t *testing.T) {
+func TestTextReads(t *testing.T) {
 	tests := []struct {
 		name, reply string
 		want        []string
@@ -29,27 +31,31 @@ func TestActionParser(t *testing.T) {
 		{"trailing spaces are the command's", "```bash\nls  \n```", []string{"ls  "}},
 		{"beyond ASCII", "```bash\necho 'žluťoučký 🐎'\n```", []string{"echo 'žluťoučký 🐎'"}},
 	}
-	p, err := newActionParser("")
+	p, err := NewText("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, p.parse(tt.reply)); diff != "" {
+			if diff := cmp.Diff(tt.want, commandsOf(p, tt.reply)); diff != "" {
 				t.Errorf("commands (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestActionParserRefusesPatterns(t *testing.T) {
+func commandsOf(p Protocol, reply string) []string {
+	return p.Read(model.Reply{Message: model.Message{Role: model.Assistant, Content: reply}}, 1).Commands()
+}
+
+func TestTextRefusesPatterns(t *testing.T) {
 	for name, tt := range map[string]struct{ pattern, want string }{
 		"not a pattern": {"(", "missing closing )"},
 		"no group":      {"```bash", "0 groups"},
 		"two groups":    {"(a)(b)", "2 groups"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := newActionParser(tt.pattern)
+			_, err := NewText(tt.pattern)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error is %v, want one with %q", err, tt.want)
 			}
@@ -59,16 +65,16 @@ func TestActionParserRefusesPatterns(t *testing.T) {
 
 // Whatever a model writes, a command found in it is a part of it, and a reply
 // that is one block around a text gives that text.
-func FuzzActionParser(f *testing.F) {
+func FuzzText(f *testing.F) {
 	for _, s := range []string{"ls", "a\nb", "```", "```bash\nx\n```", "a\r\nb\r", "\xff\x00"} {
 		f.Add(s)
 	}
-	p, err := newActionParser("")
+	p, err := NewText("")
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, c := range p.parse(text) {
+		for _, c := range commandsOf(p, text) {
 			if !strings.Contains(strings.ReplaceAll(text, "\r\n", "\n"), strings.ReplaceAll(c, "\r\n", "\n")) {
 				t.Errorf("command %q is not in the reply %q", c, text)
 			}
@@ -76,7 +82,7 @@ func FuzzActionParser(f *testing.F) {
 		if strings.Contains(text, "```") || strings.Contains(text, "\r") || !utf8.ValidString(text) {
 			return
 		}
-		if got := p.parse("thought\n```bash\n" + text + "\n```\n"); len(got) != 1 || got[0] != text {
+		if got := commandsOf(p, "thought\n```bash\n"+text+"\n```\n"); len(got) != 1 || got[0] != text {
 			t.Errorf("a block around %q gives %q", text, got)
 		}
 	})

@@ -1,0 +1,152 @@
+package agent_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/png"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/model"
+)
+
+func drawn(t *testing.T, width int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 1))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// drawing is a command that makes a file of an image.
+func drawing(file string, data []byte) string {
+	return "echo " + base64.StdEncoding.EncodeToString(data) + " | base64 -d > " + file
+}
+
+func TestImagesThatCommandsAskFor(t *testing.T) {
+	small := drawn(t, 3)
+	show := drawing("a.png", small) + "; printf 'IMG: a.png\\nIMG: none.png\\nIMG:a.txt\\nIMG: a.png\\nIMG: a.png\\n'"
+	const output = "[0] IMG: a.png\nIMG: none.png\nIMG:a.txt\nIMG: a.png\nIMG: a.png\n"
+	for name, tt := range map[string]struct {
+		change func(*agent.Config)
+		want   string
+		images int
+	}{
+		"shown": {
+			func(c *agent.Config) { c.Images = agent.Images{Marker: "IMG:", Taken: true} },
+			output + "\n[image none.png left out: there is no such file]\n[image a.txt left out: neither PNG, JPEG, GIF nor WebP]\n" +
+				"[more images left out: at most 4 are shown at a time]", 2,
+		},
+		"not taken": {
+			func(c *agent.Config) { c.Images = agent.Images{Marker: "IMG:"} },
+			output + "\n[image left out: this model takes no images]", 0,
+		},
+		"no marker": {func(c *agent.Config) { c.Images = agent.Images{Taken: true} }, output, 0},
+	} {
+		for _, speaks := range []string{protocol.Text, protocol.Tools} {
+			t.Run(name+", "+speaks, func(t *testing.T) {
+				cfg := config()
+				cfg.Protocol = speaks
+				tt.change(&cfg)
+				s := says(bash(show), bash(submit))
+				if speaks == protocol.Tools {
+					s = &script{replies: []model.Reply{calls(show), calls(submit)}}
+				}
+				if out := run(t.Context(), t, cfg, s, &memory{}); out.ExitStatus != "Submitted" {
+					t.Fatalf("%+v", out)
+				}
+				got := s.seen[1][3]
+				if diff := cmp.Diff(tt.want, got.Content); diff != "" {
+					t.Error(diff)
+				}
+				if len(got.Images) != tt.images {
+					t.Errorf("%d images", len(got.Images))
+				}
+				for _, img := range got.Images {
+					if img.MediaType != "image/png" || !bytes.Equal(img.Data, small) {
+						t.Errorf("%s of %d bytes", img.MediaType, len(img.Data))
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestImagesOfTheTask(t *testing.T) {
+	data := "data:image/png;base64," + base64.StdEncoding.EncodeToString(drawn(t, 3))
+	row := func(refs ...any) map[string]any {
+		return map[string]any{"image_assets": map[string]any{"problem_statement": refs}}
+	}
+	for name, tt := range map[string]struct {
+		row     map[string]any
+		taken   bool
+		want    string
+		images  int
+		warning string
+	}{
+		"none":                {nil, true, "task", 0, ""},
+		"shown":               {row(data), true, "task", 1, ""},
+		"one, not taken":      {row(data), false, "task\n\n[image left out: this model takes no images]", 0, ""},
+		"several, not taken":  {row(data, "b.png"), false, "task\n\n[2 images left out: this model takes no images]", 0, ""},
+		"one that is missing": {row("https://h.example/a\n.png"), true, "task\n\n[image https://h.example/a?.png left out: it is not at hand]", 0, "neither a file"},
+		"one not fetched": {
+			row(data, "https://h.example/a.png"), true, "task\n\n[image https://h.example/a.png left out: it is not at hand]", 1,
+			"https://h.example/a.png: images are not fetched (agent.images.fetch)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config()
+			cfg.Images.Taken = tt.taken
+			a, err := agent.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := says(bash(submit))
+			out := a.Run(t.Context(), agent.Session{
+				Model: s, Environment: repository(t), Recorder: &memory{}, Task: agent.Task{Text: "task", Instance: tt.row},
+			})
+			told := s.seen[0][1]
+			if told.Content != tt.want || len(told.Images) != tt.images {
+				t.Errorf("told %q with %d images", told.Content, len(told.Images))
+			}
+			if all := strings.Join(out.Warnings, "\n"); (tt.warning == "") != (all == "") || !strings.Contains(all, tt.warning) {
+				t.Errorf("warnings %q", all)
+			}
+		})
+	}
+}
+
+// More than a request can hold is not shown, whoever asks for it.
+func TestImagesAreBounded(t *testing.T) {
+	cfg := config()
+	cfg.Images = agent.Images{Marker: "IMG:", Taken: true}
+	large := "printf 'IMG: a.png\\nIMG: a.png\\n'"
+	grow := drawing("a.png", drawn(t, 3)) + "; head -c 5000000 /dev/zero >> a.png"
+	s := says(bash(grow), bash(large), bash(large), bash(large), bash(submit))
+	if out := run(t.Context(), t, cfg, s, &memory{}); out.ExitStatus != "Submitted" {
+		t.Fatalf("%+v", out)
+	}
+	last, images := s.seen[4], 0
+	for _, m := range last {
+		images += len(m.Images)
+	}
+	if end := last[len(last)-1].Content; images != 4 || strings.Count(end, "as many as one conversation can hold") != 2 {
+		t.Errorf("%d images; the last answer is %q", images, end)
+	}
+}
+
+func TestMarkerOfImages(t *testing.T) {
+	for marker, good := range map[string]bool{"MINI_IMAGE:": true, " x": false, "a\nb": false, strings.Repeat("x", 101): false} {
+		cfg := config()
+		cfg.Images.Marker = marker
+		if _, err := agent.New(cfg); (err == nil) != good {
+			t.Errorf("%q: %v", marker, err)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package protocol
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+)
+
+func all(t *testing.T) map[string]Protocol {
+	t.Helper()
+	tag, err := NewXML("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]Protocol{Text: defaultText, XML: tag, Tools: NewTools(false)}
+}
+
+// What one writes, it reads; and told by another, it is the same command.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	for _, command := range []string{"ls", "a\nb\n", "cat <<'X'\n<&>\nX", "echo '\"\\u0000'", "printf 'a\r\n'"} {
+		for name, p := range all(t) {
+			said := p.Write("I look.", command)
+			r := p.Read(model.Reply{Message: said}, 1)
+			if diff := cmp.Diff([]string{command}, r.Commands()); diff != "" || r.Wrong != "" {
+				t.Errorf("%s, %q: %s %s", name, command, diff, r.Wrong)
+			}
+			for other, q := range all(t) {
+				if name == XML && other != XML {
+					continue // replies in advance are blocks or calls
+				}
+				again := q.Read(model.Reply{Message: Restate(q, said)}, 1)
+				if diff := cmp.Diff([]string{command}, again.Commands()); diff != "" || again.Wrong != "" {
+					t.Errorf("%s as %s, %q: %s %s", name, other, command, diff, again.Wrong)
+				}
+			}
+		}
+	}
+}
+
+func TestRestate(t *testing.T) {
+	calls := []model.Call{Call("a"), Call("b")}
+	tests := map[string]struct {
+		to    string
+		given model.Message
+		want  model.Message
+	}{
+		"a block as a call": {Tools, model.Message{Content: "hm\n\n```bash\nls\n```\n", Reasoning: "r"}, model.Message{
+			Role: model.Assistant, Content: "hm", Reasoning: "r", Calls: []model.Call{Call("ls")},
+		}},
+		"a block as a tag":            {XML, model.Message{Content: "hm\n```bash\nls\n```"}, model.Message{Role: model.Assistant, Content: "hm\n\n<bash>\nls\n</bash>"}},
+		"calls as a block":            {Text, model.Message{Content: "hm", Calls: calls}, model.Message{Role: model.Assistant, Content: "hm\n\n```bash\na\nb\n```"}},
+		"a thought with a block":      {Text, model.Message{Content: "```bash\nx\n```\n```bash\ny\n```", Calls: calls[:1]}, model.Message{Role: model.Assistant, Content: "```bash\na\n```"}},
+		"calls stay calls":            {Tools, model.Message{Calls: []model.Call{{Name: "x"}}}, model.Message{Calls: []model.Call{{Name: "x"}}}},
+		"two blocks are wrong in all": {Tools, model.Message{Content: "```bash\na\n```\n```bash\nb\n```"}, model.Message{Content: "```bash\na\n```\n```bash\nb\n```"}},
+		"no command":                  {XML, model.Message{Content: "hm"}, model.Message{Content: "hm"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, Restate(all(t)[tt.to], tt.given)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestXMLReads(t *testing.T) {
+	tests := []struct {
+		name, reply string
+		want        []string
+		wrong       string
+	}{
+		{"one", "I look.\n<bash>\nls -la\n</bash>", []string{"ls -la"}, ""},
+		{"in one line", "<bash>ls</bash>", []string{"ls"}, ""},
+		{"no entities", "<bash>a &amp;&amp; b <c >d</bash>", []string{"a &amp;&amp; b <c >d"}, ""},
+		{"CRLF throughout", "<bash>\r\na\r\nb\r\n</bash>", []string{"a\nb"}, ""},
+		{"only one line end goes", "<bash>\n\na\n\n</bash>", []string{"\na\n"}, ""},
+		{"none", "hm", nil, "no command"},
+		{"a block is none", "```bash\nls\n```", nil, "no command"},
+		{"open", "<bash>ls", nil, "no command"},
+		{"another tag", "<bash2>ls</bash2>", nil, "no command"},
+		{"two", "<bash>a</bash><bash>b</bash>", []string{"a", "b"}, "2 commands, and exactly one"},
+		{"spoken of before", "I use <bash> now.\n<bash>ls</bash>", []string{" now.\n<bash>ls"}, "twice before </bash>"},
+	}
+	p := all(t)[XML]
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := p.Read(model.Reply{Message: model.Message{Content: tt.reply}}, 1)
+			if diff := cmp.Diff(tt.want, r.Commands()); diff != "" || (tt.wrong == "") != (r.Wrong == "") || !strings.Contains(r.Wrong, tt.wrong) {
+				t.Errorf("wrong is %q, commands (-want +got):\n%s", r.Wrong, diff)
+			}
+		})
+	}
+}
+
+func TestXMLRefusesTags(t *testing.T) {
+	for _, tag := range []string{"a b", "<a>", "1a", "-a", strings.Repeat("a", 65), "é"} {
+		if _, err := NewXML(tag); err == nil {
+			t.Errorf("%q is taken", tag)
+		}
+	}
+}
+
+// A server may send calls that nobody offered; unanswered they would spoil the
+// history.
+func TestCallsThatWereNotOfferedAreDropped(t *testing.T) {
+	for name, p := range all(t) {
+		r := p.Read(model.Reply{Message: model.Message{Content: "x", Calls: []model.Call{Call("ls")}}}, 1)
+		if dropped := len(r.Message.Calls) == 0; dropped != (name != Tools) {
+			t.Errorf("%s: %+v", name, r.Message)
+		}
+	}
+}

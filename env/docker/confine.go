@@ -1,0 +1,39 @@
+package docker
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/env"
+)
+
+// confining are the engine's words for what holds commands that can mount. Of
+// these AppArmor and SELinux forbid it, and with the others root in a container
+// is not root of the machine.
+var confining = []string{"name=apparmor", "name=selinux", "name=userns", "name=rootless"}
+
+// Exposure is a sentence on how commands could get hold of the engine's machine,
+// for whoever runs commands of strangers; "" where nothing is known against it.
+// It is about what the engine lets such containers do, not about mistakes in the
+// kernel.
+func (e *Engine) Exposure(ctx context.Context, c Config) (string, error) {
+	if !c.canMount() {
+		return "", nil
+	}
+	info, err := e.api.Info(ctx)
+	if err != nil {
+		return "", failure(ctx, env.DaemonUnavailable, "ask engine about itself", err)
+	}
+	if confined(info.SecurityOptions) {
+		return "", nil
+	}
+	return "containers with SYS_ADMIN can become root of the engine's machine, for it has neither AppArmor nor SELinux nor user namespaces for them; " +
+		"where patches are not to be trusted, take a machine that can be thrown away", nil
+}
+
+func confined(options []string) bool {
+	return slices.ContainsFunc(options, func(option string) bool {
+		return slices.ContainsFunc(confining, func(name string) bool { return strings.HasPrefix(option, name) })
+	})
+}

@@ -1,0 +1,187 @@
+package fake
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// delivery is an answer, and how it is sent.
+type delivery struct {
+	contentType string
+	parts       []part
+	stream      bool
+	length      int64             // what the header promises, 0 is the parts'
+	pause       func(i int) bool  // before a part; false ends it
+	outcome     Outcome           // once all was sent
+	after       func(x *exchange) // what happens to the connection then
+}
+
+// deliver sends a reply in the manner of a fault.
+func (x *exchange) deliver(m *message, req *request, f Fault, rule Rule) {
+	d := delivery{contentType: "application/json", stream: req.stream, outcome: Charged}
+	if f.Name != "" && !f.Charged {
+		d.outcome = Faulty
+	}
+	if f.manner == huge {
+		m.text, m.calls = filler, nil
+	}
+	if req.stream {
+		d.contentType = "text/event-stream; charset=utf-8"
+		d.parts = x.wire.events(m)
+	} else {
+		d.parts = thirds(jsonOf(x.wire.plain(m), ""))
+	}
+	wait := time.Duration(rule.Wait)
+	middle := max(1, len(d.parts)/2)
+	switch f.manner {
+	case whole:
+	case stallFirst:
+		if !x.wait(wait) {
+			x.settle(x.left(d.outcome))
+			return
+		}
+	case stallMid:
+		d.pause = func(i int) bool { return i != middle || x.wait(wait) }
+	case slow:
+		d.pause = func(i int) bool { return i == 0 || x.wait(wait) }
+	case huge:
+		if !d.stream {
+			d.parts = []part{{data: jsonOf(x.wire.plain(m), "")}}
+		}
+		d.parts = fill(d.parts, int64(rule.Size), d.stream)
+	case resetFirst:
+		x.settle(Faulty)
+		x.reset()
+		return
+	default:
+		d.spoil(f.manner, middle, x)
+	}
+	x.send(http.StatusOK, d)
+}
+
+// spoil makes an answer one that is none.
+func (d *delivery) spoil(how manner, middle int, x *exchange) {
+	broken := problem{typ: "server_error", anthropicType: "api_error", message: "The server had an error while processing your request."}
+	if how == errorEvent && !d.stream {
+		how = errorBody
+	}
+	switch how {
+	case resetMid, drop, cut:
+		d.length = length(d.parts)
+		d.parts = d.parts[:middle]
+		if how == resetMid {
+			d.after = (*exchange).reset
+		} else if how == drop || !d.stream {
+			d.after = func(*exchange) { panic(http.ErrAbortHandler) } // which closes the connection
+		}
+	case badJSON:
+		if d.stream {
+			torn := d.parts[middle].data
+			d.parts[middle].data = append(append([]byte{}, torn[:len(torn)*2/3]...), "\n\n"...)
+		} else {
+			d.parts = d.parts[:middle]
+		}
+	case errorEvent:
+		d.parts = append(d.parts[:middle:middle], part{data: x.wire.problemEvent(broken)})
+	case htmlPage:
+		*d = delivery{contentType: "text/html; charset=utf-8", outcome: d.outcome, parts: []part{{data: []byte(htmlOf("Just a moment..."))}}}
+	case nothing:
+		d.parts = nil
+	case errorBody:
+		*d = delivery{contentType: "application/json", outcome: d.outcome, parts: []part{{data: x.wire.problem(broken, x.id())}}}
+	default:
+	}
+}
+
+// thirds cuts a plain answer in two halves and its end.
+func thirds(body []byte) []part {
+	half, end := len(body)/2, len(body)-2
+	return []part{{data: body[:half]}, {data: body[half:end]}, {data: body[end:]}}
+}
+
+func length(parts []part) int64 {
+	var n int64
+	for _, p := range parts {
+		n += int64(len(p.data)) * int64(max(1, p.times))
+	}
+	return n
+}
+
+// send writes an answer.
+func (x *exchange) send(status int, d delivery) {
+	h := x.w.Header()
+	x.wire.headers(h, x.id(), x.standing)
+	h.Set("Content-Type", d.contentType)
+	if d.stream {
+		h.Set("Cache-Control", "no-cache")
+	} else {
+		h.Set("Content-Length", strconv.FormatInt(max(d.length, length(d.parts)), 10))
+	}
+	x.note(func(e *Request) { e.Status = status })
+	if len(d.parts) == 0 {
+		x.settle(d.outcome)
+	}
+	x.w.WriteHeader(status)
+	for i, p := range d.parts {
+		if d.pause != nil && (x.control.Flush() != nil || !d.pause(i)) {
+			x.settle(x.left(d.outcome))
+			return
+		}
+		if !x.write(p, d, i == len(d.parts)-1) {
+			x.settle(x.left(d.outcome))
+			return
+		}
+	}
+	if x.control.Flush() != nil {
+		x.settle(x.left(d.outcome))
+	} else if d.after != nil {
+		d.after(x)
+	}
+}
+
+// write sends a part; before the last bytes of all the request has ended.
+func (x *exchange) write(p part, d delivery, last bool) bool {
+	times := max(1, p.times)
+	for i := range times {
+		if x.r.Context().Err() != nil {
+			return false
+		}
+		if last && i == times-1 {
+			x.settle(d.outcome)
+		}
+		n, err := x.w.Write(p.data)
+		x.note(func(e *Request) { e.Bytes += int64(n) })
+		if err != nil || d.stream && x.control.Flush() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// left is what becomes of a request whose answer could not be sent to its end:
+// that is the client's doing, unless the server was closed.
+func (x *exchange) left(would Outcome) Outcome {
+	select {
+	case <-x.s.closed:
+		return Faulty
+	default:
+	}
+	if would == Charged {
+		return Abandoned
+	}
+	return would
+}
+
+// reset ends the connection so that the client's system says it was reset,
+// where connections can be.
+func (x *exchange) reset() {
+	conn, _, err := x.control.Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // the next best
+	}
+	if tcp, ok := conn.(interface{ SetLinger(seconds int) error }); ok {
+		_ = tcp.SetLinger(0) // without it, it is closed in good order
+	}
+	_ = conn.Close()
+}

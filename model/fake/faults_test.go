@@ -1,0 +1,83 @@
+package fake_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model/fake"
+)
+
+// TestFaults holds every byte of every fault, with both APIs, plain and
+// streamed, against testdata/faults; and how long it took, and what the books
+// say. -update writes them anew.
+func TestFaults(t *testing.T) {
+	all := append([]fake.Fault{{Name: "none"}}, fake.Faults()...)
+	for _, f := range all {
+		t.Run(f.Name, func(t *testing.T) {
+			var got strings.Builder
+			for _, api := range []string{"openai", "anthropic"} {
+				for _, stream := range []bool{false, true} {
+					synctest.Test(t, func(t *testing.T) { oneFault(t, &got, f, api, stream) })
+				}
+			}
+			golden := filepath.Join("testdata", "faults", f.Name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func oneFault(t *testing.T, out *strings.Builder, f fake.Fault, api string, stream bool) {
+	rule := fake.Rule{Fault: f.Name}
+	switch f.Name {
+	case "status":
+		rule.Status, rule.Body, rule.RetryAfter = 418, `{"detail":"I'm a teapot"}`, fake.Duration(1500*time.Millisecond)
+	case "huge":
+		rule.Size = 8 << 10
+	}
+	p := &fake.Plan{Rules: []fake.Rule{rule}}
+	if f.Name == "none" {
+		p = nil
+	}
+	s, l, stop := serve(t, fake.Config{Plan: p})
+	defer stop()
+	start := time.Now()
+	answer := raw(t, l, api, body(api, stream))
+	took := time.Since(start)
+	stop()
+	r := s.Books().Requests[0]
+
+	answer = strings.ReplaceAll(answer, strings.Repeat("very much of it ", 256), "[4 KB]")
+	fmt.Fprintf(out, "=== %s, stream %t: %s, charged %d, after %v\n%s\n", api, stream, r.Outcome, s.Books().Charged.Replies, took,
+		strings.ReplaceAll(answer, "\r\n", "\n"))
+	if stream && strings.Contains(answer, "200 OK") && f.Name != "html" && f.Name != "error-body" && !strings.Contains(answer, "text/event-stream") {
+		t.Error("a stream of another type")
+	}
+	if sum := s.Books().Charged.Replies; (sum == 1) != (f.Charged || f.Name == "none") {
+		t.Errorf("%d replies charged, the list says %t", sum, f.Charged)
+	}
+	if books, err := json.Marshal(s.Books()); err != nil || strings.Contains(string(books), "sk-marker") {
+		t.Errorf("the key is in the books, or %v", err)
+	}
+	if r.Fault != f.Name && f.Name != "none" {
+		t.Errorf("the books have the fault %q", r.Fault)
+	}
+}

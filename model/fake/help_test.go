@@ -1,0 +1,155 @@
+package fake_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/minibench/mini/model/fake"
+	"github.com/minibench/mini/model/scripted"
+)
+
+// replies are two steps for everybody, and one for an instance with a name.
+const replies = `
+"*":
+  - content: "Look.\n\n` + "```bash\\nls\\n```" + `"
+    reasoning_content: "Where am I?"
+  - "Done."
+django__django-1: ["Named."]
+`
+
+func script(t *testing.T, yaml string) *scripted.Script {
+	t.Helper()
+	s, err := scripted.Parse("replies.yaml", []byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// serve starts a server in memory and ends it with the test. Within synctest
+// the test calls what it returns, for the bubble ends before the test.
+func serve(t *testing.T, c fake.Config) (*fake.Server, *fake.Memory, func()) {
+	t.Helper()
+	if c.Script == nil {
+		c.Script = script(t, replies)
+	}
+	s, err := fake.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := fake.NewMemory()
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(l) }()
+	return s, l, sync.OnceFunc(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func plan(t *testing.T, yaml string) *fake.Plan {
+	t.Helper()
+	p, err := fake.ParsePlan("plan.yaml", []byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// body is a request for a completion with a tool and with thinking, as the
+// clients of the APIs send it.
+func body(api string, stream bool) string {
+	if api == "anthropic" {
+		return fmt.Sprintf(`{"model":"m","max_tokens":2048,"stream":%t,"thinking":{"type":"enabled","budget_tokens":1024},`+
+			`"messages":[{"role":"user","content":"hello"}],"tools":[{"name":"bash","input_schema":{"type":"object","properties":{"command":{"type":"string"}}}}]}`, stream)
+	}
+	return fmt.Sprintf(`{"model":"m","stream":%t,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hello"}],`+
+		`"tools":[{"type":"function","function":{"name":"bash","parameters":{"type":"object","properties":{"command":{"type":"string"}}}}}]}`, stream)
+}
+
+// simple is a conversation with so many replies already given.
+func simple(api, first string, replies int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"model":"m","max_tokens":99,"messages":[{"role":"user","content":%q}`, first)
+	for range replies {
+		b.WriteString(`,{"role":"assistant","content":"a"},{"role":"user","content":"go on"}`)
+	}
+	b.WriteString("]")
+	if api == "anthropic" {
+		b.WriteString(`,"cache_control":{"type":"ephemeral"}`)
+	}
+	return b.String() + "}"
+}
+
+func path(api string) string {
+	if api == "anthropic" {
+		return "/v1/messages"
+	}
+	return "/v1/chat/completions"
+}
+
+// raw sends a request as bytes, and returns all that comes back.
+func raw(t *testing.T, l *fake.Memory, api, body string) string {
+	t.Helper()
+	conn, err := l.DialContext(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	version := "Authorization: Bearer sk-marker\r\n"
+	if api == "anthropic" {
+		version = "Anthropic-Version: 2023-06-01\r\nX-Api-Key: sk-marker\r\n"
+	}
+	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: fake\r\nConnection: close\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		path(api), version, len(body), body); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// client talks to a server in memory; it keeps no connection.
+func client(l *fake.Memory) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: l.DialContext, DisableKeepAlives: true}}
+}
+
+// post returns the status, the headers and the body of an answer.
+func post(t *testing.T, c *http.Client, api, body string) (int, http.Header, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://fake"+path(api), strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if api == "anthropic" {
+		req.Header.Set("Anthropic-Version", "2023-06-01")
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(answer)
+}
+
+func must(f *testing.F) *scripted.Script {
+	f.Helper()
+	s, err := scripted.Parse("replies.yaml", []byte(replies))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,90 @@
+package fake
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// problem is an error of a provider, in the terms of both.
+type problem struct {
+	status        int
+	typ           string
+	anthropicType string // where it is another one
+	code, param   string // OpenAI's only
+	message       string
+	// body stands in place of the error object; of this type, or JSON.
+	body, contentType string
+	retryAfter        time.Duration
+	retryAs           RetryForm
+}
+
+// RetryForm is how an answer says when to try again.
+type RetryForm string
+
+// The forms: Retry-After with seconds, or with a date, or retry-after-ms.
+const (
+	RetrySeconds RetryForm = "seconds"
+	RetryDate    RetryForm = "date"
+	RetryMillis  RetryForm = "ms"
+)
+
+// setRetry says when to try again. Seconds are rounded up, as nobody is let in
+// early.
+func (p problem) setRetry(h http.Header, now time.Time) {
+	if p.retryAfter <= 0 {
+		return
+	}
+	switch p.retryAs {
+	case RetryDate:
+		at := now.Add(p.retryAfter + time.Second - 1).Truncate(time.Second)
+		h.Set("Retry-After", at.UTC().Format(http.TimeFormat))
+	case RetryMillis:
+		h.Set("Retry-After-Ms", strconv.FormatInt(int64(math.Ceil(float64(p.retryAfter)/1e6)), 10))
+	default:
+		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(p.retryAfter.Seconds())), 10))
+	}
+}
+
+func invalid(message string) *problem { return invalidParam("", message) }
+
+func invalidParam(param, message string) *problem {
+	return &problem{status: http.StatusBadRequest, typ: "invalid_request_error", param: param, message: message}
+}
+
+func badKey(w wire) problem {
+	p := problem{status: http.StatusUnauthorized, typ: "invalid_request_error", code: "invalid_api_key", message: "Incorrect API key provided."}
+	if w == (anthropic{}) {
+		p.typ, p.message = "authentication_error", "invalid x-api-key"
+	}
+	return p
+}
+
+func noModel(w wire, name string) problem {
+	if w == (anthropic{}) {
+		return problem{status: http.StatusNotFound, typ: "not_found_error", message: "model: " + name}
+	}
+	return problem{
+		status: http.StatusNotFound, typ: "invalid_request_error", code: "model_not_found",
+		message: fmt.Sprintf("The model `%s` does not exist or you do not have access to it.", name),
+	}
+}
+
+// limited is the answer to a request that is over a limit.
+func limited(w wire, o *over, modelName string) problem {
+	p := problem{
+		status: http.StatusTooManyRequests, typ: o.limit, anthropicType: "rate_limit_error", code: "rate_limit_exceeded",
+		retryAfter: o.wait,
+	}
+	switch {
+	case w == (anthropic{}):
+		p.message = "This request would exceed your organization's rate limit " + o.text + "."
+	case o.wait > 0:
+		p.message = fmt.Sprintf("Rate limit reached for %s in organization org-fake %s. Please try again in %s.", modelName, o.text, o.wait.Round(time.Millisecond))
+	default:
+		p.message = fmt.Sprintf("Request too large for %s in organization org-fake %s.", modelName, o.text)
+	}
+	return p
+}

@@ -1,0 +1,225 @@
+package fake_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/fake"
+)
+
+// ask sends one request to a server without a network.
+func ask(t *testing.T, s *fake.Server, api, body string, header ...string) (int, string) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path(api), strings.NewReader(body))
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+func server(t *testing.T, c fake.Config) *fake.Server {
+	t.Helper()
+	if c.Script == nil {
+		c.Script = script(t, replies)
+	}
+	s, err := fake.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// What providers refuse is refused here, so that a client finds out.
+func TestBadRequests(t *testing.T) {
+	const hello = `{"role":"user","content":"hello"}`
+	call := `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{}"}}]}`
+	use := `{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"bash","input":{}}]}`
+	tests := map[string]struct{ api, body, want string }{
+		"no JSON":             {"openai", `{`, "could not parse the JSON body"},
+		"a list":              {"openai", `[]`, "Invalid type"},
+		"nothing":             {"openai", ``, "could not parse the JSON body"},
+		"deep":                {"openai", strings.Repeat("[", 1e5), "could not parse the JSON body"},
+		"no model":            {"openai", `{"messages":[` + hello + `]}`, "model parameter"},
+		"no messages":         {"openai", `{"model":"m"}`, "empty array"},
+		"messages as text":    {"openai", `{"model":"m","messages":"hello"}`, "Invalid type for 'messages': got string."},
+		"a role of its own":   {"openai", `{"model":"m","messages":[{"role":"exit","content":"x"}]}`, "Invalid value: 'exit'"},
+		"no content":          {"openai", `{"model":"m","messages":[{"role":"user"}]}`, "messages[0].content"},
+		"no result":           {"openai", `{"model":"m","messages":[` + hello + `,` + call + `]}`, "did not have response messages: c1"},
+		"another's result":    {"openai", `{"model":"m","messages":[` + hello + `,` + call + `,{"role":"tool","tool_call_id":"c2","content":"x"}]}`, "must be a response to"},
+		"something between":   {"openai", `{"model":"m","messages":[` + hello + `,` + call + `,` + hello + `]}`, "did not have response messages: c1"},
+		"empty result":        {"openai", `{"model":"m","messages":[` + hello + `,` + call + `,{"role":"tool","tool_call_id":"c1"}]}`, "messages[2].content"},
+		"no max_tokens":       {"anthropic", `{"model":"m","messages":[` + hello + `]}`, "max_tokens: Field required"},
+		"no tokens":           {"anthropic", `{"model":"m","max_tokens":0,"messages":[` + hello + `]}`, "greater than or equal to 1"},
+		"Anthropic, no model": {"anthropic", `{"max_tokens":9,"messages":[` + hello + `]}`, "model: Field required"},
+		"Anthropic, nothing":  {"anthropic", `{"model":"m","max_tokens":9,"messages":[]}`, "at least one message"},
+		"system as a message": {"anthropic", `{"model":"m","max_tokens":9,"messages":[{"role":"system","content":"x"}]}`, "Unexpected role"},
+		"empty message":       {"anthropic", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":""}]}`, "non-empty content"},
+		"no tool_result":      {"anthropic", `{"model":"m","max_tokens":9,"messages":[` + hello + `,` + use + `,` + hello + `]}`, "without `tool_result` blocks immediately after: t1"},
+		"tool_use at the end": {"anthropic", `{"model":"m","max_tokens":9,"messages":[` + hello + `,` + use + `]}`, "without `tool_result` blocks immediately after: t1"},
+		"strange tool_result": {"anthropic", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2","content":"x"}]}]}`, "unexpected `tool_use_id`"},
+		"changed thought": {"anthropic", `{"model":"m","max_tokens":9,"messages":[` + hello +
+			`,{"role":"assistant","content":[{"type":"thinking","thinking":"other","signature":"abc"}]},` + hello + `]}`, "Invalid `signature` in `thinking` block"},
+		"script at its end":           {"openai", simple("openai", "hello", 2), "script_exhausted"},
+		"Anthropic, script's end":     {"anthropic", simple("anthropic", "hello", 2), "the script has no more replies: step 3 of 2"},
+		"no replies for the instance": {"openai", simple("openai", "hello", 0), ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := fake.Config{}
+			if test.want == "" {
+				c.Script, test.want = script(t, "a: [x]"), "unknown_instance"
+			}
+			s := server(t, c)
+			status, answer := ask(t, s, test.api, test.body)
+			if status != 400 || !strings.Contains(answer, test.want) || !json.Valid([]byte(answer)) {
+				t.Errorf("%d %s, want %s", status, answer, test.want)
+			}
+			if b := s.Books(); b.Requests[0].Outcome != fake.Refused || b.Charged.Replies != 0 {
+				t.Errorf("outcome %s", b.Requests[0].Outcome)
+			}
+		})
+	}
+}
+
+// The instance is the longest name that stands as a word before the first reply.
+func TestInstances(t *testing.T) {
+	const yaml = `{"*": [other], django__django-1: [one], django__django-11: [eleven], "two words": [two], a/b.c: [path], a: [short]}`
+	for name, test := range map[string]struct{ first, header, want string }{
+		"a name":           {"fix django__django-11, please", "", "eleven"},
+		"part of another":  {"fix django__django-1.", "", "one"},
+		"part of none":     {"fix django__django-12", "", "other"},
+		"the longest":      {"a django__django-1 and django__django-11", "", "eleven"},
+		"two words":        {"these two words", "", "two"},
+		"a path":           {"see a/b.c", "", "path"},
+		"a header":         {"fix django__django-11", "X-Fake-Instance: a", "short"},
+		"none":             {"hello", "", "other"},
+		"none in a header": {"fix django__django-11", "X-Fake-Instance: b", "other"},
+	} {
+		for _, api := range []string{"openai", "anthropic"} {
+			s := server(t, fake.Config{Script: script(t, yaml)})
+			status, answer := ask(t, s, api, simple(api, test.first, 0), test.header)
+			if status != 200 || !strings.Contains(answer, `"`+test.want+`"`) {
+				t.Errorf("%s, %s: %d %s, want %s", name, api, status, answer, test.want)
+			}
+		}
+	}
+}
+
+// Without a usage in the script, four bytes are a token; what an earlier step
+// has sent comes from the cache, with Anthropic as far as a mark goes.
+func TestUsageOfPrompts(t *testing.T) {
+	mark := func(text string) string {
+		return `[{"type":"text","text":"` + text + `","cache_control":{"type":"ephemeral"}}]`
+	}
+	user := func(content string) string { return `{"role":"user","content":` + content + `}` }
+	said := `{"role":"assistant","content":"1234567890"}` // a content of 12 bytes, a message of 43
+	text := `"12345678901234567890123456789012345678"`    // 40 bytes; a message of 66
+	anthropic := func(messages ...string) string {
+		return `{"model":"m","max_tokens":9,"messages":[` + strings.Join(messages, ",") + `]}`
+	}
+	openai := func(messages ...string) string {
+		return `{"model":"m","messages":[` + strings.Join(messages, ",") + `]}`
+	}
+	for name, test := range map[string]struct {
+		api, body string
+		want      model.Usage
+	}{
+		"first":           {"openai", openai(user(text)), model.Usage{Prompt: 17, Completion: 1}},
+		"second":          {"openai", openai(user(text), said, user(text)), model.Usage{Prompt: 44, CacheRead: 17, Completion: 1}},
+		"no mark":         {"anthropic", anthropic(user(text), said, user(text)), model.Usage{Prompt: 23, Completion: 1}},
+		"first mark":      {"anthropic", anthropic(user(mark("x")), said, user(text)), model.Usage{Prompt: 30, CacheRead: 17, Completion: 1}},
+		"mark at the end": {"anthropic", anthropic(user(text), said, user(mark("x"))), model.Usage{Prompt: 30, CacheRead: 10, CacheWrite: 20, Completion: 1}},
+		"only a mark":     {"anthropic", anthropic(user(mark("x"))), model.Usage{Prompt: 17, CacheWrite: 17, Completion: 1}},
+	} {
+		s := server(t, fake.Config{Script: script(t, "[x, x, x]")})
+		if status, answer := ask(t, s, test.api, test.body); status != 200 {
+			t.Fatalf("%s: %d %s", name, status, answer)
+		}
+		if diff := cmp.Diff(test.want, s.Books().Requests[0].Usage); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// Calls that a script spells out go out as they are, with the id they have; to
+// a request without tools they are said.
+func TestCallsOfTheScript(t *testing.T) {
+	const yaml = `
+- content: Now.
+  tool_calls: [{command: ls}, {id: mine, name: browser, arguments: "{no JSON"}, {command: pwd}]
+`
+	for _, test := range []struct{ api, body, want string }{
+		{"openai", body("openai", false), `"content":"Now.","tool_calls":[{"id":"call_fake00000001_0","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},` +
+			`{"id":"mine","type":"function","function":{"name":"browser","arguments":"{no JSON"}},{"id":"call_fake00000001_2",`},
+		{"openai", simple("openai", "hello", 0), `"content":"Now.\n\n` + "```bash\\nls\\npwd\\n```" + `"`},
+		{"anthropic", body("anthropic", false), `{"type":"text","text":"Now."},{"type":"tool_use","id":"toolu_fake00000001_0","name":"bash","input":{"command":"ls"}},` +
+			`{"type":"tool_use","id":"mine","name":"browser","input":"{no JSON"},`},
+		{"anthropic", simple("anthropic", "hello", 0), `"text":"Now.\n\n` + "```bash\\nls\\npwd\\n```" + `"`},
+	} {
+		s := server(t, fake.Config{Script: script(t, yaml)})
+		if status, answer := ask(t, s, test.api, test.body); status != 200 || !strings.Contains(answer, test.want) {
+			t.Errorf("%s: %d %s\nwant %s", test.api, status, answer, test.want)
+		}
+	}
+}
+
+// OpenRouter's own cost is told to who asks for it.
+func TestCostTold(t *testing.T) {
+	s := server(t, fake.Config{Price: model.Price{Input: 1e6}, Script: script(t, "[{content: x, usage: {prompt_tokens: 3}}, {content: y, cost: 0.5}]")})
+	with := func(body string) string { return strings.TrimSuffix(body, "}") + `,"usage":{"include":true}}` }
+	for body, want := range map[string]string{
+		with(simple("openai", "hello", 0)): `"cost":3}`,
+		with(simple("openai", "hello", 1)): `"cost":0.5}`,
+	} {
+		if _, answer := ask(t, s, "openai", body); !strings.Contains(answer, want) {
+			t.Errorf("%s, want %s", answer, want)
+		}
+	}
+	if _, answer := ask(t, s, "openai", simple("openai", "hello", 0)); strings.Contains(answer, "cost") {
+		t.Errorf("told without being asked: %s", answer)
+	}
+	if b := s.Books(); b.Charged.Cost != 6.5 {
+		t.Errorf("charged %v", b.Charged)
+	}
+}
+
+// FuzzRequests finds requests that a server does not survive.
+func FuzzRequests(f *testing.F) {
+	for _, api := range []string{"openai", "anthropic"} {
+		f.Add(api == "anthropic", body(api, true))
+		f.Add(api == "anthropic", simple(api, "hello", 1))
+	}
+	s, err := fake.New(fake.Config{Script: must(f), Plan: &fake.Plan{Rules: []fake.Rule{
+		{Probability: 0.5, Faults: []string{"length", "refused", "tool-bad-json", "bad-json", "cut", "usage-negative", "empty-choices"}},
+	}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = s.Close() })
+	f.Fuzz(func(t *testing.T, isAnthropic bool, body string) {
+		api := "openai"
+		if isAnthropic {
+			api = "anthropic"
+		}
+		defer func() {
+			r := recover()
+			if err, ok := r.(error); r != nil && (!ok || !errors.Is(err, http.ErrAbortHandler)) {
+				panic(r)
+			}
+		}()
+		if status, answer := ask(t, s, api, body); status != 200 && !json.Valid([]byte(answer)) {
+			t.Errorf("%d %q", status, answer)
+		}
+	})
+}

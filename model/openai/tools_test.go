@@ -1,0 +1,142 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/openai"
+)
+
+// What a conversation with tools and images is to a server.
+func TestRequestWithToolsAndImages(t *testing.T) {
+	var body []byte
+	m := connect(t, openai.Config{Tools: []model.Definition{{
+		Name: "bash", Description: "Run <it>.", Parameters: json.RawMessage(`{"type":"object"}`),
+	}}}, func(w http.ResponseWriter, r *http.Request) {
+		body, _ = io.ReadAll(r.Body)
+		_, _ = io.WriteString(w, plain)
+	})
+	image := model.Image{MediaType: "image/png", Data: []byte("png")}
+	_, err := m.Query(t.Context(), []model.Message{
+		{Role: model.User, Content: "see", Images: []model.Image{image}},
+		{Role: model.Assistant, Calls: []model.Call{{ID: "a", Name: "bash", Arguments: `{"command":"ls"}`}, {ID: "b", Name: "bash", Arguments: `{}`}}},
+		{Role: model.Tool, CallID: "a", Content: "out", Images: []model.Image{image}},
+		{Role: model.Tool, CallID: "b", Content: ""},
+		{Role: model.Assistant, Content: "hm", Calls: []model.Call{{ID: "c", Name: "bash", Arguments: `{}`}}},
+		{Role: model.Tool, CallID: "c", Content: "end", Images: []model.Image{image}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const picture = `{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}`
+	const follows = `{"role":"user","content":[{"type":"text","text":"The images of the output above:"},` + picture + `]}`
+	want := `{"model":"m","stream":false,"messages":[
+		{"role":"user","content":[{"type":"text","text":"see"},` + picture + `]},
+		{"role":"assistant","tool_calls":[
+			{"id":"a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},
+			{"id":"b","type":"function","function":{"name":"bash","arguments":"{}"}}]},
+		{"role":"tool","content":"out","tool_call_id":"a"},
+		{"role":"tool","content":"(empty)","tool_call_id":"b"},
+		` + follows + `,
+		{"role":"assistant","content":"hm","tool_calls":[{"id":"c","type":"function","function":{"name":"bash","arguments":"{}"}}]},
+		{"role":"tool","content":"end","tool_call_id":"c"},
+		` + follows + `],
+		"tools":[{"type":"function","function":{"name":"bash","description":"Run <it>.","parameters":{"type":"object"}}}]}`
+	var got, expected any
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(want), &expected); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(expected, got); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+// Without tools and images nothing of them is in a request.
+func TestRequestWithoutTools(t *testing.T) {
+	var body []byte
+	_, err := ask(t, openai.Config{}, func(w http.ResponseWriter, r *http.Request) {
+		body, _ = io.ReadAll(r.Body)
+		_, _ = io.WriteString(w, plain)
+	})
+	if err != nil || strings.Contains(string(body), "tool") {
+		t.Errorf("%v, %s", err, body)
+	}
+}
+
+func TestToolCallsOfAnswers(t *testing.T) {
+	two := []model.Call{{ID: "a", Name: "bash", Arguments: `{"command":"ls"}`}, {ID: "b", Name: "bash", Arguments: `{}`}}
+	chunks := func(deltas ...string) string {
+		var b strings.Builder
+		for _, d := range deltas {
+			b.WriteString(`data: {"choices":[{"index":0,"delta":{` + d + `}}]}` + "\n\n")
+		}
+		return b.String() + `data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+	}
+	for name, tt := range map[string]struct {
+		stream bool
+		body   string
+		want   model.Message
+	}{
+		"plain": {
+			false, `{"choices":[{"message":{"role":"assistant","content":null,"reasoning_content":"so","tool_calls":[
+			{"id":"a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},
+			{"id":"b","type":"function","function":{"name":"bash","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
+			model.Message{Calls: two, Reasoning: "so"},
+		},
+		"in parts": {true, chunks(
+			`"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":""}}]`,
+			`"tool_calls":[{"index":0,"function":{"arguments":"{\"com"}}]`,
+			`"tool_calls":[{"index":0,"function":{"arguments":"mand\":\"ls\"}"}},{"index":1,"id":"b","type":"function","function":{"name":"bash","arguments":"{}"}}]`,
+			`"reasoning":"or"`, `"reasoning":" so"`,
+		), model.Message{Calls: two, Reasoning: "or so"}},
+		"in parts that take turns": {true, chunks(
+			`"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"command\""}},{"index":1,"id":"b","function":{"name":"bash"}}]`,
+			`"tool_calls":[{"index":1,"function":{"arguments":"{"}},{"index":0,"function":{"arguments":":\"ls\"}"}}]`,
+			`"tool_calls":[{"index":1,"function":{"arguments":"}"}}]`,
+		), model.Message{Calls: two}},
+		"one index for all": {true, chunks(
+			`"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"command\":"}}]`,
+			`"tool_calls":[{"index":0,"function":{"arguments":"\"ls\"}"}}]`,
+			`"tool_calls":[{"index":0,"id":"b","function":{"name":"bash","arguments":"{"}}]`,
+			`"tool_calls":[{"index":0,"function":{"arguments":"}"}}]`,
+		), model.Message{Calls: two}},
+		"no index": {true, chunks(
+			`"tool_calls":[{"id":"a","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]`,
+			`"tool_calls":[{"id":"b","function":{"name":"bash","arguments":"{}"}}]`,
+		), model.Message{Calls: two}},
+		"id and name in each part": {true, chunks(
+			`"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"command\":"}}]`,
+			`"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":"\"ls\"}"}}]`,
+			`"content":"","tool_calls":[{"index":1,"id":"b","function":{"name":"bash","arguments":"{}"}}]`,
+		), model.Message{Calls: two}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := "application/json"
+			if tt.stream {
+				kind = "text/event-stream"
+			}
+			got, err := ask(t, openai.Config{Stream: tt.stream}, says(200, kind, tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.want.Role = model.Assistant
+			if diff := cmp.Diff(tt.want, got.Message); diff != "" || got.Finish != model.FinishTools {
+				t.Errorf("finish %q, message (-want +got):\n%s", got.Finish, diff)
+			}
+			for _, part := range []string{`"id":"a"`, `"id":"b"`} {
+				if !strings.Contains(string(got.Raw), part) {
+					t.Errorf("%s is not in %s", part, got.Raw)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package route_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/route"
+)
+
+// voice answers with what it was given, and counts.
+type voice struct {
+	says  string
+	errs  []error // of its first calls
+	calls int
+}
+
+func (v *voice) Query(context.Context, []model.Message) (model.Reply, error) {
+	v.calls++
+	reply := model.Reply{Model: v.says, Tries: 2, Cost: 1, Usage: model.Usage{Prompt: 10}}
+	if v.calls <= len(v.errs) && v.errs[v.calls-1] != nil {
+		return reply, v.errs[v.calls-1]
+	}
+	return reply, nil
+}
+
+func named(voices ...*voice) []route.Named {
+	var models []route.Named
+	for i, v := range voices {
+		models = append(models, route.Named{Name: string(rune('a' + i)), Model: v})
+	}
+	return models
+}
+
+// answers are who answers n calls.
+func answers(t *testing.T, m model.Model, n int) string {
+	t.Helper()
+	var who strings.Builder
+	for range n {
+		reply, err := m.Query(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		who.WriteString(reply.Model)
+	}
+	return who.String()
+}
+
+func TestInterleave(t *testing.T) {
+	for sequence, want := range map[string]string{"": "abcabcab", "\x00\x00\x01": "aabaabaa", "\x02": "cccccccc"} {
+		var indices []int
+		for _, b := range []byte(sequence) {
+			indices = append(indices, int(b))
+		}
+		m, err := route.Interleave(named(&voice{}, &voice{}, &voice{}), indices)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := answers(t, m, 8); got != want {
+			t.Errorf("%v: %s, want %s", indices, got, want)
+		}
+	}
+	for _, bad := range [][]int{{0, 3}, {-1}} {
+		if _, err := route.Interleave(named(&voice{}, &voice{}, &voice{}), bad); err == nil {
+			t.Errorf("%v is taken", bad)
+		}
+	}
+}
+
+func TestRoulette(t *testing.T) {
+	const calls = 300
+	spin := func(seed uint64) string {
+		return answers(t, route.Roulette(named(&voice{}, &voice{}, &voice{}), seed), calls)
+	}
+	one := spin(1)
+	if one != spin(1) {
+		t.Error("the same seed chooses otherwise")
+	}
+	if one == spin(2) {
+		t.Error("another seed chooses the same")
+	}
+	for _, who := range []string{"a", "b", "c"} {
+		if n := strings.Count(one, who); n < calls/5 || n > calls/2 {
+			t.Errorf("%s answered %d of %d calls", who, n, calls)
+		}
+	}
+}
+
+func TestTheProvidersNameIsKept(t *testing.T) {
+	m := route.Roulette(named(&voice{says: "gpt-5-mini-2025-08-07"}), 1)
+	if reply, err := m.Query(t.Context(), nil); err != nil || reply.Model != "gpt-5-mini-2025-08-07" {
+		t.Errorf("%q, %v", reply.Model, err)
+	}
+}
+
+func TestFallback(t *testing.T) {
+	fails := func(s model.Status) error { return &model.Error{Status: s, Err: errors.New("x")} }
+	tests := map[string]struct {
+		on    []model.Status
+		a, b  []error
+		who   string // answers; ! is a failure
+		asked []int
+	}{
+		"nobody fails":                 {nil, nil, nil, "aaa", []int{3, 0}},
+		"the first fails, once":        {nil, []error{nil, fails(model.RateLimited)}, nil, "abb", []int{2, 2}},
+		"both fail":                    {nil, []error{fails(model.ProviderError)}, []error{fails(model.ProviderError)}, "!bb", []int{1, 3}},
+		"a failure that is not named":  {[]model.Status{model.RateLimited}, []error{fails(model.ProviderError)}, nil, "!aa", []int{3, 0}},
+		"a failure that is named":      {[]model.Status{model.ContentRefused}, []error{fails(model.ContentRefused)}, nil, "bbb", []int{1, 3}},
+		"the model's own doing":        {nil, []error{fails(model.ContextWindowExceeded)}, nil, "!aa", []int{3, 0}},
+		"what is no provider's at all": {nil, []error{errors.New("a defect")}, nil, "!aa", []int{3, 0}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a, b := &voice{errs: test.a}, &voice{errs: test.b}
+			m := route.Fallback(named(a, b), test.on...)
+			var who strings.Builder
+			for range 3 {
+				reply, err := m.Query(t.Context(), nil)
+				if err != nil {
+					reply.Model = "!"
+				}
+				who.WriteString(reply.Model)
+			}
+			if who.String() != test.who || !slices.Equal([]int{a.calls, b.calls}, test.asked) {
+				t.Errorf("%s after %d and %d calls, want %s after %v", &who, a.calls, b.calls, test.who, test.asked)
+			}
+		})
+	}
+}
+
+// TestFallbackAddsUp counts what the one that failed took, too.
+func TestFallbackAddsUp(t *testing.T) {
+	a := &voice{errs: []error{&model.Error{Status: model.RateLimited}}}
+	reply, err := route.Fallback(named(a, &voice{})).Query(t.Context(), nil)
+	if err != nil || reply.Tries != 4 || reply.Cost != 2 || reply.Usage.Prompt != 20 || reply.Model != "b" {
+		t.Errorf("%+v, %v", reply, err)
+	}
+}
+
+func TestFallbackStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a, b := &voice{errs: []error{&model.Error{Status: model.ProviderError}}}, &voice{}
+	if _, err := route.Fallback(named(a, b)).Query(ctx, nil); err == nil || b.calls > 0 {
+		t.Errorf("error %v after %d calls of the second", err, b.calls)
+	}
+}

@@ -1,0 +1,107 @@
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/minibench/mini/runner/grade"
+)
+
+// cache is a folder of verdicts that several runs share, and several minis at
+// the same time; "" is none. Each verdict has a folder, named by its key, which
+// appears there whole. What is in one may be anybody's who can write to the
+// cache: it is held against its key, and against itself.
+type cache string
+
+const (
+	// halfMade begins the names of folders that are being made.
+	halfMade = ".new-"
+	// abandoned is the age at which nobody works on one any more.
+	abandoned = 24 * time.Hour
+	// swaps is how often somebody else may be quicker.
+	swaps = 5
+)
+
+// at is the folder of a verdict.
+func (c cache) at(key string) string { return filepath.Join(string(c), key[:2], key) }
+
+func recordIn(dir string) string { return filepath.Join(dir, "verdict.json") }
+
+// find is the verdict of a key, with the files of its run.
+func (c cache) find(key string) (found, bool) {
+	if c == "" {
+		return found{}, false
+	}
+	dir := c.at(key)
+	r, err := readRecord(recordIn(dir))
+	if err != nil || r.Basis.Key != key || r.Basis.key() != key || !r.Class.Final() || !complete(r, filesIn(dir)) {
+		return found{}, false
+	}
+	return found{record: r, files: filesIn(dir), from: dir}, true
+}
+
+// put enters a verdict, or what has become of it.
+func (c cache) put(key string, from grade.Files, r Record) error {
+	at := c.at(key)
+	if there, ok := c.find(key); ok && there.record.verdictRun().Start.Equal(r.verdictRun().Start) {
+		return writeJSON(recordIn(at), r) // further runs of the same
+	}
+	around := filepath.Dir(at)
+	if err := os.MkdirAll(around, 0o755); err != nil { //nolint:gosec // results are for sharing
+		return err
+	}
+	c.sweep(around)
+	made, err := os.MkdirTemp(around, halfMade)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(made) //nolint:errcheck // mostly it was renamed
+	if err := copyFiles(from, filesIn(made)); err != nil {
+		return err
+	}
+	if err := writeJSON(recordIn(made), r); err != nil {
+		return err
+	}
+	return swap(made, at)
+}
+
+// swap puts a folder in the place of another, which may be there.
+func swap(made, at string) error {
+	gone := made + "-old"
+	defer os.RemoveAll(gone) //nolint:errcheck // it is swept later
+	var err error
+	for range swaps {
+		if err = os.Rename(made, at); err == nil {
+			return nil
+		}
+		if err := errors.Join(os.RemoveAll(gone), moved(at, gone)); err != nil {
+			return fmt.Errorf("replace %s: %w", at, err)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil // others enter the same verdict again and again; theirs will do
+	}
+	return err
+}
+
+// moved renames what may be gone.
+func moved(from, to string) error {
+	if err := os.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// sweep removes what minis left that were killed.
+func (c cache) sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(globQuote(dir), halfMade+"*")) // the pattern is a good one
+	for _, path := range left {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = os.RemoveAll(path) // somebody else's, perhaps
+		}
+	}
+}

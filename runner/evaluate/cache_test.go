@@ -1,0 +1,108 @@
+package evaluate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/minibench/mini/runner/grade"
+)
+
+// TestCacheOfManyMinis: what one takes from the cache is of one run, however
+// many others enter the verdict of their own at that moment.
+func TestCacheOfManyMinis(t *testing.T) {
+	const minis, rounds = 4, 60
+	shared := cache(t.TempDir())
+	patch := []byte("a patch\n")
+	basis := Basis{PatchSHA256: patchHash(patch), ScriptSHA256: patchHash(nil)}.inImage(Image{ID: "sha256:aa"})
+	var taken atomic.Int64
+	var all errgroup.Group
+	for mini := range minis {
+		dir := t.TempDir()
+		run, err := grade.NewRun(dir, "r1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &store{dir: dir, cache: shared}
+		all.Go(func() error {
+			for round := range rounds {
+				p, err := s.paths(run, "m", fmt.Sprintf("i-%d", round))
+				if err != nil {
+					return err
+				}
+				// What it says and what is in its log are of the same run.
+				start := time.Unix(int64(mini*rounds+round), 0).UTC()
+				for path, text := range map[string]string{
+					p.official.Patch: string(patch), p.official.Script: "", p.official.Log: start.String(),
+					p.official.TestOutput: start.String(), p.official.Report: start.String(),
+				} {
+					if err := writeFile(path, []byte(text)); err != nil {
+						return err
+					}
+				}
+				r := Record{Format: Format, Instance: "i", Model: "m", RunID: "r1", Class: Resolved, Basis: basis, Runs: []Attempt{
+					{Purpose: ForVerdict, Class: Resolved, Start: start, Dir: "logs"},
+				}}
+				if err := s.share(p, r); err != nil {
+					return err
+				}
+				f, ok := s.known(basis.Key)
+				if !ok {
+					continue // it is being replaced
+				}
+				ok, err = s.take(f, basis.Key, p)
+				if err != nil {
+					return err
+				}
+				if !ok {
+					continue
+				}
+				taken.Add(1)
+				for _, path := range []string{p.official.Log, p.official.TestOutput, p.official.Report} {
+					if text, err := os.ReadFile(path); err != nil || string(text) != f.record.verdictRun().Start.String() {
+						return fmt.Errorf("%s says %q, %w; the record is of %s", filepath.Base(path), text, err, f.record.verdictRun().Start)
+					}
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
+	}
+	if taken.Load() == 0 {
+		t.Error("nothing was ever taken")
+	}
+	left, err := os.ReadDir(filepath.Dir(shared.at(basis.Key)))
+	if err != nil || len(left) != 1 || strings.HasPrefix(left[0].Name(), halfMade) {
+		t.Errorf("the cache has %v, %v", left, err)
+	}
+}
+
+// TestCacheIsSwept: what killed minis left goes, and what others work on stays.
+func TestCacheIsSwept(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"ab", halfMade + "1", halfMade + "2"} {
+		if err := os.Mkdir(at(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := time.Now().Add(-2 * abandoned)
+	for _, name := range []string{"ab", halfMade + "1"} {
+		if err := os.Chtimes(at(name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cache(dir).sweep(dir)
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 2 || left[0].Name() != halfMade+"2" || left[1].Name() != "ab" {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

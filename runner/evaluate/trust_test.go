@@ -1,0 +1,269 @@
+package evaluate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade"
+)
+
+// entry is the only folder of a verdict in a cache.
+func entry(t testing.TB, cache string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(cache, "*", "*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the cache has %v, %v", found, err)
+	}
+	return found[0]
+}
+
+// change edits the record in a file.
+func change(path string, edit func(r *evaluate.Record)) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var r evaluate.Record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return err
+	}
+	edit(&r)
+	if data, err = json.Marshal(r); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
+// TestHostileCache: what is not whole, or does not fit together, is not there.
+func TestHostileCache(t *testing.T) {
+	const record = "verdict.json"
+	recorded := func(edit func(r *evaluate.Record)) func(dir string) error {
+		return func(dir string) error { return change(filepath.Join(dir, record), edit) }
+	}
+	put := func(name, text string) func(dir string) error {
+		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600) }
+	}
+	remove := func(name string) func(dir string) error {
+		return func(dir string) error { return os.Remove(filepath.Join(dir, name)) }
+	}
+	for name, spoil := range map[string]func(dir string) error{
+		"nothing":             nil,
+		"record gone":         remove(record),
+		"record torn":         put(record, `{"format": "mini-verdict-1", "ins`),
+		"record empty":        put(record, ""),
+		"another format":      put(record, `{"format": "mini-verdict-9", "class": "resolved"}`),
+		"a list":              put(record, "[]"),
+		"log gone":            remove("test_output.txt"),
+		"report gone":         remove("report.json"),
+		"another patch":       put("patch.diff", "diff --git a/x b/x\n"),
+		"another script":      put("eval.sh", "#!/bin/bash\necho PASSED\n"),
+		"another patch's":     recorded(func(r *evaluate.Record) { r.Basis.PatchSHA256 = strings.Repeat("0", 64) }),
+		"another key":         recorded(func(r *evaluate.Record) { r.Basis.Key = strings.Repeat("0", 64) }),
+		"another instance":    recorded(func(r *evaluate.Record) { r.Instance = "minidemo__other-1" }),
+		"class of its own":    recorded(func(r *evaluate.Record) { r.Class = "excellent" }),
+		"run of its own":      recorded(func(r *evaluate.Record) { r.Class, r.Runs[0].Class = "excellent", "excellent" }),
+		"better than its run": recorded(func(r *evaluate.Record) { r.Runs[0].Class = evaluate.Unresolved }),
+		"no runs":             recorded(func(r *evaluate.Record) { r.Runs = nil }),
+		"infrastructure":      recorded(func(r *evaluate.Record) { r.Class, r.Runs[0].Class = evaluate.Infrastructure, evaluate.Infrastructure }),
+		"a link": func(dir string) error {
+			log := filepath.Join(dir, "test_output.txt")
+			return errors.Join(os.Rename(log, log+".other"), os.Symlink(log+".other", log))
+		},
+		"a folder": func(dir string) error {
+			log := filepath.Join(dir, "test_output.txt")
+			return errors.Join(os.Remove(log), os.Mkdir(log, 0o700))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			boxes := &fakeBoxes{image: "sha256:aa"}
+			b := newBench(t, identified{boxes})
+			b.config.Cache = filepath.Join(t.TempDir(), "shared")
+			b.run(t.Context(), predict(t, fix))
+			want := 1
+			if spoil != nil {
+				want = 2
+				if err := spoil(entry(t, b.config.Cache)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 { // it is mended then
+				b.dir = t.TempDir()
+				s := b.run(t.Context(), predict(t, fix))
+				if boxes.starts != want || s.Count(evaluate.Resolved) != 1 || b.official("m", "minidemo__ledger-17") != judged {
+					t.Errorf("%d starts, want %d; %v", boxes.starts, want, s.ByClass)
+				}
+				if left, _ := filepath.Glob(filepath.Join(b.dir, "logs", "run_evaluation", "r1", "m", ".*")); len(left) > 0 {
+					t.Errorf("left: %v", left)
+				}
+			}
+		})
+	}
+}
+
+// TestCacheIsLeftAlone: who takes a verdict from the cache does not write it
+// anew, for others read it.
+func TestCacheIsLeftAlone(t *testing.T) {
+	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+	b.config.Cache = filepath.Join(t.TempDir(), "shared")
+	b.run(t.Context(), predict(t, fix))
+	before, err := os.Stat(filepath.Join(entry(t, b.config.Cache), "verdict.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.dir = t.TempDir()
+	b.run(t.Context(), predict(t, fix))
+	if after, err := os.Stat(filepath.Join(entry(t, b.config.Cache), "verdict.json")); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the record was written again: %v", err)
+	}
+}
+
+// TestWhatAFolderBringsStaysThere: it may be a stranger's, and the cache is for
+// all runs.
+func TestWhatAFolderBringsStaysThere(t *testing.T) {
+	boxes := script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
+		return say(c, logOf(in, "FAILED", 1), env.Result{})
+	})
+	b := newBench(t, identified{boxes})
+	b.run(t.Context(), predict(t, fix))
+	b.config.Cache = filepath.Join(t.TempDir(), "shared")
+	b.config.RerunFailed = 1
+	b.run(t.Context(), predict(t, fix), evaluate.Prediction(row(t), "other", []byte(fix)))
+	if found, _ := filepath.Glob(filepath.Join(b.config.Cache, "*", "*")); len(found) > 0 {
+		t.Errorf("the cache has %v", found)
+	}
+	b.dir = t.TempDir()
+	b.run(t.Context(), predict(t, fix))
+	entry(t, b.config.Cache)
+}
+
+// TestCacheThatCannotBeWritten is no reason to lose verdicts.
+func TestCacheThatCannotBeWritten(t *testing.T) {
+	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+	b.config.Cache = filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(b.config.Cache, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := rows(t)
+	s := b.run(t.Context(), evaluate.Prediction(all[0], "m", []byte(fix)), evaluate.Prediction(all[1], "m", []byte(fix)))
+	warned := 0
+	for _, e := range b.events {
+		if e.Type == runner.Warning && strings.Contains(e.Text, "cannot be put into the cache") {
+			warned++
+		}
+	}
+	if s.Count(evaluate.Resolved) != 2 || warned != 1 {
+		t.Errorf("%v, %d warnings", s.ByClass, warned)
+	}
+}
+
+// TestNamesThatCollide: a verdict never stands in the place of another's.
+func TestNamesThatCollide(t *testing.T) {
+	upper := row(t)
+	upper.ID = strings.ToUpper(upper.ID)
+	for name, tasks := range map[string][2]evaluate.Task{
+		"slash":            {evaluate.Prediction(row(t), "a/b", []byte(fix)), evaluate.Prediction(row(t), "a__b", []byte(fix))},
+		"case of models":   {evaluate.Prediction(row(t), "Model", []byte(fix)), evaluate.Prediction(row(t), "model", []byte(fix))},
+		"case of a row":    {evaluate.Prediction(row(t), "m", []byte(fix)), evaluate.Prediction(upper, "m", []byte(fix))},
+		"gold and a model": {evaluate.Gold(row(t)), evaluate.Prediction(row(t), "GOLD", []byte(fix))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+			folder, err := runner.Open(b.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer folder.Close()
+			b.config.Folder, b.config.Log = folder, runner.NewLog(folder, nil)
+			s, err := evaluate.Run(t.Context(), b.config, tasks[:])
+			if !errors.Is(err, grade.ErrName) || s.Submitted != 1 || s.Count(evaluate.Resolved) != 1 || s.Records[0].Model != tasks[0].Model {
+				t.Errorf("%v; %v", err, s.ByClass)
+			}
+		})
+	}
+	// In a later session the other one is run, and says whose it is.
+	boxes := &fakeBoxes{image: "sha256:aa"}
+	b := newBench(t, identified{boxes})
+	b.run(t.Context(), evaluate.Prediction(row(t), "a/b", []byte(fix)))
+	if s := b.run(t.Context(), evaluate.Prediction(row(t), "a__b", []byte(fix))); boxes.starts != 2 || s.Records[0].Model != "a__b" {
+		t.Errorf("later: %d starts, %+v", boxes.starts, s.Records[0])
+	}
+}
+
+// TestLaterPatchCounts: of two under one name.
+func TestLaterPatchCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		later []byte
+		class evaluate.Class
+		files string
+	}{
+		"a patch": {[]byte(fix + "\n"), evaluate.Resolved, judged},
+		"none":    {nil, evaluate.Empty, none},
+	} {
+		for _, workers := range []int{1, 2} {
+			t.Run(name, func(t *testing.T) {
+				b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+				b.config.Workers = workers
+				s := b.run(t.Context(), predict(t, fix), evaluate.Prediction(row(t), "m", c.later))
+				again := b.run(t.Context(), evaluate.Prediction(row(t), "m", c.later))
+				for _, s := range []evaluate.Summary{s, again} {
+					if s.Submitted != 1 || s.Count(c.class) != 1 || s.Records[0].Basis.PatchBytes != len(c.later) {
+						t.Errorf("%d workers: %v, %+v", workers, s.ByClass, s.Records)
+					}
+				}
+				if got := b.official("m", "minidemo__ledger-17"); got != c.files {
+					t.Errorf("files %q", got)
+				}
+			})
+		}
+	}
+}
+
+// TestNoFilesOfAnother: a patch that is empty now leaves no report of the one
+// that was there before.
+func TestNoFilesOfAnother(t *testing.T) {
+	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+	b.run(t.Context(), predict(t, fix))
+	if s := b.run(t.Context(), evaluate.Prediction(row(t), "m", nil)); s.Count(evaluate.Empty) != 1 || b.official("m", "minidemo__ledger-17") != none {
+		t.Errorf("%v, files %q", s.ByClass, b.official("m", "minidemo__ledger-17"))
+	}
+}
+
+// TestStoppedInAnotherEvaluation: the record of one does not stand beside the
+// files of another.
+func TestStoppedInAnotherEvaluation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := false
+		boxes := script(func(in datasets.Instance, n int, c env.Command) (env.Result, error) {
+			res, err := say(c, logOf(in, "PASSED", 0), env.Result{})
+			if n == 2 {
+				stopped = true
+				cancel()
+				<-ctx.Done()
+				return res, context.Cause(ctx)
+			}
+			return res, err
+		})
+		b := newBench(t, identified{boxes})
+		b.run(t.Context(), predict(t, fix))
+		b.config.Network = "bridge"
+		b.run(ctx, predict(t, fix))
+		if _, err := os.Stat(filepath.Join(b.dir, "verdicts/r1/m/minidemo__ledger-17.json")); !stopped || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("stopped %v, the record: %v", stopped, err)
+		}
+		b.config.Network = "none"
+		if s := b.run(t.Context(), predict(t, fix)); boxes.starts != 3 || s.Count(evaluate.Resolved) != 1 {
+			t.Errorf("%d starts, %v", boxes.starts, s.ByClass)
+		}
+	})
+}

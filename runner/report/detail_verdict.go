@@ -1,0 +1,125 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/runner/verdicts"
+)
+
+// Judgement is one verdict on an instance.
+type Judgement struct {
+	RunID  string         `json:"run_id"`
+	Model  string         `json:"model_name_or_path"`
+	Class  evaluate.Class `json:"class"`
+	Reason string         `json:"reason,omitempty"`
+	Hint   string         `json:"hint,omitempty"`
+	// Stale says that the instance has submitted something else since.
+	Stale   bool    `json:"stale,omitempty"`
+	Seconds float64 `json:"duration_seconds"`
+	Runs    int     `json:"runs"` // sandboxes that were made for it
+	// Passed and Failed count the tests that the row names, in the newest run
+	// for the verdict.
+	Passed int               `json:"passed"`
+	Failed int               `json:"failed"`
+	Flags  []suspect.Finding `json:"flags,omitempty"`
+	// Without is whether it is resolved when the flagged hunks are dropped.
+	Without *bool `json:"resolved_without_suspect,omitempty"`
+	// Gold and Noop are the baseline of the machine.
+	Gold evaluate.Class `json:"gold,omitempty"`
+	Noop evaluate.Class `json:"noop,omitempty"`
+	// Files is the folder of the run's log, below that of the run.
+	Files string `json:"files,omitempty"`
+
+	newest time.Time
+}
+
+// JudgedOnly is the detail of an instance that the folder has verdicts on, and
+// no attempt: its patches are from elsewhere. Without verdicts it is false.
+func JudgedOnly(found verdicts.Found, id string) (Detail, bool) {
+	d := Detail{Format: GlanceFormat, Run: found.Dir, Row: Row{ID: id}, LastSteps: []LastStep{}}
+	d.Judge(found, nil)
+	return d, len(d.Verdicts) > 0
+}
+
+// Judge adds the verdicts on the instance, the newest last. The baseline is
+// part of them, and a verdict of its own only where there is no other.
+func (d *Detail) Judge(found verdicts.Found, own Submissions) {
+	base := baselineOf(found)
+	mine := slices.DeleteFunc(slices.Clone(found.Verdicts), func(v verdicts.Verdict) bool { return v.Instance != d.ID })
+	others := slices.ContainsFunc(mine, func(v verdicts.Verdict) bool { return !isBaseline(v.Model) })
+	for _, v := range mine {
+		if others && isBaseline(v.Model) {
+			continue
+		}
+		r := base.complete(v.Record)
+		j := Judgement{
+			RunID: r.RunID, Model: r.Model, Class: r.Class, Reason: r.Reason, Hint: r.Hint, Stale: own.stale(r), Seconds: r.Seconds,
+			Runs: len(r.Runs), Flags: r.Flags, Without: r.ResolvedWithoutSuspect, Gold: r.Gold, Noop: r.Noop,
+		}
+		for _, run := range r.Runs {
+			if run.Purpose == evaluate.ForVerdict {
+				j.Passed, j.Failed, j.Files = run.Passed, run.Failed, run.Dir
+			}
+			if run.Start.After(j.newest) {
+				j.newest = run.Start
+			}
+		}
+		d.Verdicts = append(d.Verdicts, j)
+	}
+	slices.SortStableFunc(d.Verdicts, func(a, b Judgement) int { return a.newest.Compare(b.newest) })
+}
+
+// text shows a verdict; dir is the folder of the run.
+func (j Judgement) text(dir string, width int) string {
+	head := "verdict: " + words(string(j.Class))
+	if j.Stale {
+		head = "verdict on an earlier submission: " + words(string(j.Class))
+	}
+	switch {
+	case j.Reason != "":
+		head += ", " + j.Reason
+	case j.Passed > 0:
+		head += fmt.Sprintf(", all %s pass", Count(j.Passed, "test"))
+	}
+	about := fmt.Sprintf("evaluation %s of %s", bounded(j.RunID, 60), bounded(j.Model, 60))
+	if j.Seconds > 0 {
+		about += ", " + span(j.Seconds)
+	}
+	if j.Runs > 1 {
+		about += fmt.Sprintf(", %d runs", j.Runs)
+	}
+	var b strings.Builder
+	b.WriteString(paragraph(head, width, 0, 4))
+	b.WriteString(paragraph(about, width, 2, 2))
+	if j.Hint != "" {
+		b.WriteString(paragraph(j.Hint, width, 2, 3))
+	}
+	for i, f := range j.Flags {
+		if i == maxFlags {
+			fmt.Fprintf(&b, "  ... and %d more flags; --json has all\n", len(j.Flags)-i)
+			break
+		}
+		b.WriteString(paragraph(strings.TrimSuffix("flag: "+words(string(f.Flag))+" "+cmp.Or(f.File, f.Detail), " "), width, 2, 2))
+	}
+	if j.Without != nil {
+		without := "not resolved"
+		if *j.Without {
+			without = "resolved"
+		}
+		b.WriteString(paragraph("without the flagged hunks: "+without, width, 2, 1))
+	}
+	if q := (evaluate.Quarantined{Gold: j.Gold, Noop: j.Noop}); q.Gold != "" && q.Gold != evaluate.Resolved || q.Noop == evaluate.Resolved {
+		b.WriteString(paragraph("quarantined here ("+wrongWith(q)+")", width, 2, 1))
+	}
+	if j.Files != "" {
+		b.WriteString("  " + Printable(filepath.Join(dir, filepath.FromSlash(j.Files))) + "\n")
+	}
+	return b.String()
+}
