@@ -57,6 +57,8 @@ type Header struct {
 	ModelName        string          `json:"model_name,omitempty"`
 	EnvironmentClass string          `json:"environment_class,omitempty"`
 	Config           json.RawMessage `json:"config,omitempty"`
+	// Tools are those that every request offered to the model.
+	Tools []model.Definition `json:"tools,omitempty"`
 }
 
 // Cause says why a message stands in the conversation.
