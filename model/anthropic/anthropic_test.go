@@ -274,8 +274,10 @@ func TestUsageAndCost(t *testing.T) {
 			model.Usage{Prompt: 1 << 41, CacheRead: 1 << 40},
 			0,
 		},
+		"no word of it":   {price, `{"content":[],"stop_reason":"end_turn"}`, model.Usage{Unpriced: 1}, 0},
+		"of a free model": {model.Price{Free: true}, `{"content":[],"stop_reason":"end_turn"}`, model.Usage{}, 0},
 		"absurd": {
-			price, usage(`{"input_tokens":-9223372036854775808,"cache_creation":{"ephemeral_1h_input_tokens":7},"cache_read_input_tokens":-1,"output_tokens":-1}`), model.Usage{}, 0,
+			price, usage(`{"input_tokens":-9223372036854775808,"cache_creation":{"ephemeral_1h_input_tokens":7},"cache_read_input_tokens":-1,"output_tokens":-1}`), model.Usage{Unpriced: 1}, 0,
 		},
 	}
 	for name, test := range tests {
