@@ -23,17 +23,17 @@ func TestSixtyFourWorkers(t *testing.T) {
 		states bool          // the server says how many a minute it allows
 		takes  time.Duration // a reply
 		over   int           // refusals, at most
-		late   int           // of them after the first second
+		late   int           // of them after the first second: it looks whether there is more room by now
 		most   time.Duration // the whole may take
 		wire   bool          // over HTTP, not only in step with its refusals
 	}{
 		// 1280 requests: 1200 of them, a minute's wait, the rest.
 		"configured":            {governor.Config{Requests: 1200, Concurrent: 8}, false, 100 * time.Millisecond, 0, 0, 65 * time.Second, true},
 		"configured, slow":      {governor.Config{Requests: 1200, Concurrent: 8}, false, 2 * time.Second, 0, 0, 322 * time.Second, false},
-		"a minute configured":   {governor.Config{Requests: 1200}, false, 100 * time.Millisecond, 56, 3, 66 * time.Second, false},
-		"learned":               {governor.Config{}, true, 100 * time.Millisecond, 56, 3, 66 * time.Second, true},
-		"learned, slow":         {governor.Config{}, true, 2 * time.Second, 56, 3, 325 * time.Second, false},
-		"learned, slow, silent": {governor.Config{}, false, 2 * time.Second, 56, 3, 325 * time.Second, false},
+		"a minute configured":   {governor.Config{Requests: 1200}, false, 100 * time.Millisecond, 59, 3, 66 * time.Second, false},
+		"learned":               {governor.Config{}, true, 100 * time.Millisecond, 59, 3, 66 * time.Second, true},
+		"learned, slow":         {governor.Config{}, true, 2 * time.Second, 59, 3, 325 * time.Second, false},
+		"learned, slow, silent": {governor.Config{}, false, 2 * time.Second, 59, 3, 325 * time.Second, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -126,6 +126,28 @@ func TestRecovery(t *testing.T) {
 		}
 		t.Logf("took %v, %+v", took, g.State())
 	})
+}
+
+// A run that begins in somebody's bad moment, or with hardly anything left of a
+// minute, does not take that for all that there is.
+func TestBadBeginning(t *testing.T) {
+	for name, left := range map[string]int{"nothing left": 0, "three left": 3} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start, n := time.Now(), 0
+				s := &strict{after: 10 * time.Second, refuses: func(int) bool {
+					n++
+					return n > left && time.Since(start) < 30*time.Second
+				}}
+				g := governor.New(governor.Config{})
+				failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 32, 60, 0)
+				if failed > 0 || took > 5*time.Minute {
+					t.Errorf("%d failed, took %v", failed, took)
+				}
+				t.Logf("took %v, %+v", took, g.State())
+			})
+		})
+	}
 }
 
 // A pause is everybody's, and no longer than may be.

@@ -26,13 +26,15 @@ type level struct {
 	before  struct{ limit, good, ceiling int } // the burst
 	above   int                                // refusals of the burst above what was good
 	below   int                                // and at what was good
+	won     int                                // answers since the burst
 	held    time.Duration                      // hold before the burst
 	credit  int                                // answers since the last rise
 }
 
 const (
 	firstHold  = calm
-	surelyHold = 10 * time.Minute
+	surelyHold = 2 * time.Minute
+	provenHold = 10 * time.Minute
 	longest    = time.Hour
 	// surely is how many refusals at once make a ceiling sure, and how many
 	// answers a level.
@@ -51,7 +53,7 @@ const (
 // flight, newest is the number of the last one that was sent.
 func (l *level) refused(t *ticket, accepted int, newest int64, now time.Time) {
 	if t.number > l.burst { // it was sent knowing of the last fall
-		l.burst, l.above, l.below, l.held = newest, 0, 0, l.hold
+		l.burst, l.above, l.below, l.won, l.held = newest, 0, 0, 0, l.hold
 		l.before.limit, l.before.good, l.before.ceiling = l.limit, l.good, l.ceiling
 		if l.limit == 0 {
 			l.before.limit = accepted + 1
@@ -60,6 +62,9 @@ func (l *level) refused(t *ticket, accepted int, newest int64, now time.Time) {
 	l.refusal, l.credit = now, 0
 	if t.level == l.good && l.proof < surely && accepted > 0 {
 		l.good-- // an answer was on its way, and its place free already
+	}
+	if accepted == 0 && l.won == 0 { // all of them: no ceiling, but a bad moment
+		l.ceiling, l.until = 0, time.Time{}
 	}
 	switch {
 	case t.level > l.good:
@@ -91,7 +96,7 @@ func (l *level) cap(n int, now time.Time) {
 		l.hold = surelyHold
 	}
 	if d := n - l.before.ceiling; l.before.ceiling > 0 && d >= -1 && d <= 1 { // the same again
-		l.hold = min(longest, max(surelyHold, 2*l.held))
+		l.hold = min(longest, max(provenHold, 2*l.held))
 	}
 	l.ceiling, l.until = n, now.Add(l.hold)
 }
@@ -99,6 +104,7 @@ func (l *level) cap(n int, now time.Time) {
 // answered takes in that a request was answered. inFlight is with itself, wanted
 // says that more are waiting.
 func (l *level) answered(at, inFlight int, wanted bool, now time.Time) {
+	l.won++
 	// With which others it was let through, or was left with: the smaller
 	// number is what surely was not too many.
 	switch surely := min(at, inFlight); {
