@@ -60,7 +60,7 @@ func TestPhasesOfSeveralCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer folder.Close()
+	t.Cleanup(func() { _ = folder.Close() })
 	a, err := agent.New(agent.Config{
 		Protocol: protocol.Tools, SystemTemplate: "s", InstanceTemplate: "t", ObservationTemplate: "o", FormatErrorTemplate: "f",
 		StepLimit: 1, Timeout: time.Minute, Images: agent.Images{Marker: "IMG:", Taken: true},
