@@ -114,6 +114,30 @@ func TestCallsThatWereNotOfferedAreDropped(t *testing.T) {
 	}
 }
 
+// What a provider wants back must agree with the calls that are answered.
+func TestWhatIsKeptAgreesWithTheCalls(t *testing.T) {
+	ids := func(id string) model.Message {
+		c := Call("ls")
+		c.ID = id
+		return model.Message{Calls: []model.Call{c}, Kept: []byte(`{}`)}
+	}
+	for name, tt := range map[string]struct {
+		speaks string
+		given  model.Message
+		kept   bool
+	}{
+		"as it came":          {Tools, ids("a"), true},
+		"with another id":     {Tools, ids(""), false},
+		"without its calls":   {Text, ids("a"), false},
+		"no calls to be lost": {Text, model.Message{Content: "x", Kept: []byte(`{}`)}, true},
+	} {
+		r := all(t)[tt.speaks].Read(model.Reply{Message: tt.given}, 1)
+		if kept := r.Message.Kept != nil; kept != tt.kept {
+			t.Errorf("%s: kept %v", name, kept)
+		}
+	}
+}
+
 // Whatever stands in a reply, a command of a tag is a part of it, and a text
 // without the tags comes back whole.
 func FuzzXML(f *testing.F) {
