@@ -28,6 +28,8 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 		return l.checkStruct(n, t, path)
 	case isTemplate(path) && n.Kind == yaml.MappingNode:
 		return nil // {file: PATH}, see readPrompts
+	case t == reflect.TypeFor[[]Override]() && n.Kind == yaml.SequenceNode:
+		return l.checkOverrides(n, path)
 	}
 	value := reflect.New(t)
 	if err := n.Decode(value.Interface()); err != nil {
@@ -39,7 +41,7 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 	if f, ok := value.Interface().(*float64); ok && (math.IsNaN(*f) || math.IsInf(*f, 0)) {
 		return one("%s: a number is needed, %s is not", path, describe(n))
 	}
-	if value.Elem().CanInt() && n.Tag == "!!float" {
+	if (value.Elem().CanInt() || value.Elem().CanUint()) && n.Tag == "!!float" {
 		var f float64 // yaml cuts a fraction off without a word
 		if err := n.Decode(&f); err != nil || f != math.Trunc(f) {
 			return one("%s: %s is needed, %s is not", path, kindName(t), describe(n))
@@ -101,11 +103,17 @@ func kindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return "a whole number"
 	case reflect.Float64:
 		return "a number"
 	case reflect.Slice:
+		switch t.Elem().Kind() {
+		case reflect.Map:
+			return "a list of keys and values"
+		case reflect.Int:
+			return "a list of whole numbers"
+		}
 		return "a list of texts"
 	case reflect.Map:
 		return "a mapping of names to values"
@@ -130,4 +138,13 @@ func orTop(path string) string {
 		return "the file"
 	}
 	return path
+}
+
+// checkOverrides holds each of a list to the keys of the section model.
+func (l Layer) checkOverrides(n *yaml.Node, path string) []error {
+	var errs []error
+	for i, item := range n.Content {
+		errs = append(errs, l.checkStruct(item, reflect.TypeFor[Model](), fmt.Sprintf("%s[%d]", path, i))...)
+	}
+	return errs
 }

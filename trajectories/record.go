@@ -108,6 +108,7 @@ type Call struct {
 
 // Attempt is one request of a call. The fields are those of model.Attempt.
 type Attempt struct {
+	Model      string       `json:"model,omitempty"`
 	Queued     Seconds      `json:"queued,omitempty"` // before it
 	Start      *time.Time   `json:"start,omitempty"`  // nil where it was never sent
 	Duration   Seconds      `json:"duration"`
@@ -129,7 +130,7 @@ func Attempts(all []model.Attempt) []Attempt {
 	var kept []Attempt
 	for _, a := range all {
 		k := Attempt{
-			Queued: Seconds(a.Queued), Duration: Seconds(a.Elapsed), Waited: Seconds(a.Waited),
+			Model: a.Model, Queued: Seconds(a.Queued), Duration: Seconds(a.Elapsed), Waited: Seconds(a.Waited),
 			Status: a.Status, Code: a.Code, RetryAfter: Seconds(a.RetryAfter), Error: a.Error, Cost: a.Cost,
 		}
 		if !a.Start.IsZero() {
