@@ -40,11 +40,16 @@ type Model struct {
 	// Kwargs are passed in the request's body as they are.
 	Kwargs map[string]any `yaml:"model_kwargs" json:"model_kwargs,omitempty"`
 	Stream bool           `yaml:"stream" json:"stream,omitempty"`
-	// Headers go with every request, Cache is how long the provider is asked to
-	// keep a conversation for its next step: "5m" (default), "1h" or "off". Both
-	// are for the class anthropic.
+	// StreamIdle bounds the silences of a stream that has begun, in seconds.
+	StreamIdle float64 `yaml:"stream_idle" json:"stream_idle,omitempty"`
+	// SendReasoning gives the model its earlier thinking back as
+	// reasoning_content, for servers that want it; for the class openai.
+	SendReasoning bool `yaml:"send_reasoning" json:"send_reasoning,omitempty"`
+	// Headers go with every request to a provider.
 	Headers map[string]string `yaml:"headers" json:"headers,omitempty"`
-	Cache   string            `yaml:"cache" json:"cache,omitempty"`
+	// Cache is how long the provider is asked to keep a conversation for its next
+	// step: "5m" (default), "1h" or "off"; for the class anthropic.
+	Cache string `yaml:"cache" json:"cache,omitempty"`
 	// Timeout bounds one request, in seconds. MaxTries bounds requests per
 	// call, the first included, and MaxWait the seconds between them.
 	Timeout  float64 `yaml:"timeout" json:"timeout"`

@@ -35,7 +35,7 @@ var peerKwargs = map[string]string{
 	"api_base":            "set model.base_url instead",
 	"custom_llm_provider": "set model.base_url to the provider's OpenAI-compatible API instead",
 	"drop_params":         "it is litellm's own, and servers refuse it; leave it out",
-	"extra_headers":       "set model.headers instead, with model_class: anthropic; for servers with OpenAI's API mini sends none of one's own yet",
+	"extra_headers":       "set model.headers instead",
 	"num_retries":         "set model.max_tries instead, which counts the first try too",
 	"parallel_tool_calls": "servers refuse it where no tools are offered; leave it out, or set agent.protocol to tools",
 }
@@ -67,7 +67,7 @@ var (
 		{"litellm", "use openai, or anthropic, and for a provider that is not OpenAI the address of its compatible API: -c model.base_url=URL -c model.api_key_env=VARIABLE"},
 		{"openrouter", "use openai with -c model.base_url=https://openrouter.ai/api/v1 -c model.api_key_env=OPENROUTER_API_KEY"},
 		{"requesty", "use openai with -c model.base_url=https://router.requesty.ai/v1 -c model.api_key_env=REQUESTY_API_KEY"},
-		{"portkey", "mini cannot send Portkey's headers yet; use openai with the address of the provider itself in model.base_url"},
+		{"portkey", "mini cannot send Portkey's key, which is a header of its own; use openai with the address of the provider itself in model.base_url"},
 		{"deterministic", "use scripted, with -c model.replies=FILE"},
 		{"roulette", "mini asks one model; name it with -m"},
 		{"interleaving", "mini asks one model; name it with -m"},

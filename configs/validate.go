@@ -76,7 +76,7 @@ func (r *Resolved) validateModel() []error {
 			errs = append(errs, r.errorf("model.model_kwargs."+name, "%s", answer))
 		}
 	}
-	errs = append(errs, slices.Concat(r.validateAnthropic(), r.validateWindow())...)
+	errs = append(errs, slices.Concat(r.validateProvider(), r.validateWindow())...)
 	if u, err := url.Parse(m.BaseURL); err != nil || u.User != nil || u.RawQuery != "" {
 		errs = append(errs, r.errorf("model.base_url", "not a plain URL; user names, passwords and queries have no place in it, since the configuration is written to files"))
 	}
@@ -108,26 +108,25 @@ func (r *Resolved) validateModel() []error {
 			errs = append(errs, r.errorf("model."+f.key, "%d is negative; 0 means no bound but the provider's own", f.value))
 		}
 	}
-	return slices.Concat(errs, r.positive("model.timeout", m.Timeout), r.positive("model.max_wait", m.MaxWait))
+	return slices.Concat(errs, r.positive("model.timeout", m.Timeout), r.positive("model.stream_idle", m.StreamIdle), r.positive("model.max_wait", m.MaxWait))
 }
 
-// validateAnthropic is about the settings that only that class heeds: nobody is
+// validateProvider is about the settings that only some classes heed: nobody is
 // to believe that they have an effect elsewhere.
-func (r *Resolved) validateAnthropic() []error {
+func (r *Resolved) validateProvider() []error {
 	m := r.Model
-	if m.Class != "anthropic" {
-		var errs []error
-		if m.Cache != "" {
-			errs = append(errs, r.errorf("model.cache", "only model_class: anthropic is told what to cache; leave it out"))
-		}
-		if len(m.Headers) > 0 {
-			errs = append(errs, r.errorf("model.headers", "only model_class: anthropic sends headers of one's own yet; leave them out"))
-		}
-		return errs
-	}
 	var errs []error
-	if !slices.Contains(caching, m.Cache) {
+	switch {
+	case m.Class == "anthropic" && !slices.Contains(caching, m.Cache):
 		errs = append(errs, r.errorf("model.cache", "%.20q is not one of %s", m.Cache, strings.Join(caching[1:], ", ")))
+	case m.Class != "anthropic" && m.Cache != "":
+		errs = append(errs, r.errorf("model.cache", "only model_class: anthropic is told what to cache; leave it out"))
+	}
+	if m.SendReasoning && m.Class != "openai" {
+		errs = append(errs, r.errorf("model.send_reasoning", "only model_class: openai can be told to; leave it out"))
+	}
+	if len(m.Headers) > 0 && m.Class == "scripted" {
+		errs = append(errs, r.errorf("model.headers", "the scripted model sends none; leave them out"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
 		if looksSecret(name) {

@@ -42,6 +42,9 @@ func New(c Config) (*Model, error) {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
 	}
+	if c.Idle == 0 {
+		c.Idle = DefaultIdle
+	}
 	m := &Model{config: c, fields: fields, options: c.options(beta), http: c.HTTPClient, redact: transport.NewRedactor(c.key())}
 	if m.http == nil {
 		m.http = &http.Client{Transport: manyWorkers()}
@@ -132,7 +135,7 @@ func (m *Model) newExchange() *transport.Exchange {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &transport.Exchange{Base: base, Fields: m.fields, Limit: maxResponse}
+	return &transport.Exchange{Base: base, Fields: m.fields, Idle: m.config.Idle, Limit: maxResponse}
 }
 
 // exchange returns the answer as a message object, streamed or not.

@@ -22,12 +22,14 @@ import (
 	"time"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/transport"
 )
 
 // What the zero values of Config mean.
 const (
 	DefaultBaseURL = "https://api.anthropic.com"
 	DefaultTimeout = 10 * time.Minute
+	DefaultIdle    = 2 * time.Minute
 	// DefaultMaxTokens is below what every current model may write, and more
 	// than a step needs.
 	DefaultMaxTokens = 16_384
@@ -69,6 +71,8 @@ type Config struct {
 	// Timeout bounds one request, from its start to the last byte of the
 	// answer; default DefaultTimeout.
 	Timeout time.Duration
+	// Idle bounds the silences of a stream that has begun; default DefaultIdle.
+	Idle time.Duration
 	// Price of the tokens. Where it is not known, neither is the cost
 	// (model.Usage.Unpriced).
 	Price model.Price
@@ -90,13 +94,8 @@ func (c Config) Validate() error {
 	if err := c.validateURL(); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
-		switch value := c.Headers[name]; {
-		case name == "" || strings.ContainsFunc(name, notName) || strings.ContainsFunc(value, control):
-			return fmt.Errorf("header %q: not a name and a value as HTTP has them", name)
-		case secretHeader(name):
-			return fmt.Errorf("header %q: keys come from the environment", name)
-		}
+	if err := transport.CheckHeaders(c.Headers); err != nil {
+		return err
 	}
 	for _, tool := range c.Tools {
 		if tool.Name == "" || !json.Valid(tool.Parameters) {
@@ -104,22 +103,15 @@ func (c Config) Validate() error {
 		}
 	}
 	switch {
-	case strings.ContainsFunc(c.key(), control):
+	case !transport.CleanKey(c.key()):
 		return errors.New("the API key has a control character in it")
-	case c.Timeout < 0 || c.MaxTokens < 0:
-		return errors.New("timeout and tokens cannot be negative")
+	case c.Timeout < 0 || c.Idle < 0 || c.MaxTokens < 0:
+		return errors.New("timeouts and tokens cannot be negative")
 	case !slices.Contains([]string{"", CacheMinutes, CacheHour, CacheOff}, c.Cache):
 		return fmt.Errorf("cache %q: want %s, %s or %s", c.Cache, CacheMinutes, CacheHour, CacheOff)
 	}
 	_, _, err := c.fields()
 	return err
-}
-
-// control and notName are what values and names of headers cannot have.
-func control(r rune) bool { return r < ' ' || r == 0x7f }
-
-func notName(r rune) bool {
-	return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
 }
 
 func (c Config) validateURL() error {

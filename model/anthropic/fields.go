@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/minibench/mini/model/transport"
 )
 
 // betas names Kwargs that become a header.
@@ -16,7 +18,7 @@ func (c Config) fields() (map[string]json.RawMessage, string, error) {
 		switch {
 		case name == "model", name == "messages", name == "system", name == "stream", name == "tools" && len(c.Tools) > 0:
 			return nil, "", fmt.Errorf("model kwargs: %q cannot be set here", name)
-		case name == "api_key" || secretHeader(name):
+		case name == "api_key" || transport.SecretHeader(name):
 			return nil, "", fmt.Errorf("model kwargs: %q does not belong into a request; keys come from the environment", name)
 		}
 		b, err := json.Marshal(value)
@@ -43,7 +45,7 @@ func betaHeader(list json.RawMessage) (string, error) {
 		return "", fmt.Errorf("model kwargs: betas: want a list of names, as [context-1m-2025-08-07]")
 	}
 	for _, name := range names {
-		if name == "" || strings.ContainsFunc(name, notName) {
+		if !transport.HeaderName(name) {
 			return "", fmt.Errorf("model kwargs: betas: %q is not a name", name)
 		}
 	}
@@ -79,13 +81,4 @@ func (c Config) checkBudget(fields map[string]json.RawMessage) error {
 		return fmt.Errorf("model kwargs: thinking: a budget of %d tokens leaves nothing of the %d of an answer; raise max_tokens", b, most)
 	}
 	return nil
-}
-
-// secretHeader says whether a header's value is a key.
-func secretHeader(name string) bool {
-	switch strings.ToLower(name) {
-	case "x-api-key", "authorization", "proxy-authorization", "cookie":
-		return true
-	}
-	return false
 }

@@ -90,6 +90,7 @@ type fault struct {
 	class model.Status
 	waits time.Duration
 	takes time.Duration // the request itself, before it failed
+	idle  time.Duration // the same of a stream, where that is another time
 }
 
 func status(code int, body string, header ...string) serving {
@@ -167,7 +168,7 @@ func faults() map[string]fault {
 			_, _ = io.Copy(io.Discard, r.Body)
 			stall(w, r)
 		}, takes: timeout},
-		"stall in the midst": {serve: part(stall), takes: timeout},
+		"stall in the midst": {serve: part(stall), takes: timeout, idle: 2 * time.Minute},
 		"400":                {serve: told(400, "invalid_request_error", "no"), class: model.BadRequest},
 		"401":                {serve: told(401, "authentication_error", "no"), class: model.AuthenticationError},
 		"403":                {serve: told(403, "permission_error", "no"), class: model.AuthenticationError},
@@ -197,6 +198,9 @@ func TestFaultMatrix(t *testing.T) {
 						kind, text := whole(stream)
 						says(200, kind, text)(w, r)
 					}, stream)
+					if stream && f.idle > 0 {
+						f.takes = f.idle
+					}
 					start := time.Now()
 					reply, err := m.Query(t.Context(), []model.Message{{Role: model.User, Content: "x"}})
 					f.check(t, reply, err, requests, time.Since(start))

@@ -12,22 +12,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/transport"
 )
 
 // What the zero values of Config mean.
 const (
 	DefaultBaseURL = "https://api.openai.com/v1"
 	DefaultTimeout = 10 * time.Minute
+	DefaultIdle    = 2 * time.Minute
 )
 
 // Config says which model is asked, where, and how. Printed in any way, it
-// says only whether there is a key.
+// says only whether there is a key, and of headers only the names.
 type Config struct {
 	// Name of the model, as the server knows it. It is sent as it is: no name
 	// gets a treatment of its own.
@@ -53,6 +57,10 @@ type Config struct {
 	// Timeout bounds one request, from its start to the last byte of the
 	// answer; default DefaultTimeout.
 	Timeout time.Duration
+	// Idle bounds the silences of a stream that has begun; default DefaultIdle.
+	Idle time.Duration
+	// Headers go with every request. Keys are no headers here.
+	Headers map[string]string `json:"-" yaml:"-"`
 	// Price of the tokens. What the server says a call cost wins over it
 	// (usage.cost, as OpenRouter does). Where there is neither, the call counts
 	// as one whose cost is not known.
@@ -77,10 +85,13 @@ func (c Config) Validate() error {
 		return fmt.Errorf("base URL of %s: want no user, query or fragment; keys come from the environment", u.Host)
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"):
 		return fmt.Errorf("base URL %s: leave /chat/completions away", u)
-	case strings.ContainsFunc(c.key(), func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case !transport.CleanKey(c.key()):
 		return errors.New("the API key has a control character in it")
-	case c.Timeout < 0:
-		return errors.New("the timeout cannot be negative")
+	case c.Timeout < 0 || c.Idle < 0:
+		return errors.New("timeouts cannot be negative")
+	}
+	if err := transport.CheckHeaders(c.Headers); err != nil {
+		return err
 	}
 	_, err = c.fields()
 	return err
@@ -90,10 +101,10 @@ func (c Config) Validate() error {
 func (c Config) fields() (map[string]json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
 	for name, value := range c.Kwargs {
-		switch name {
-		case "model", "messages", "stream":
+		switch {
+		case name == "model", name == "messages", name == "stream":
 			return nil, fmt.Errorf("model kwargs: %q cannot be set here", name)
-		case "api_key", "authorization", "Authorization":
+		case name == "api_key" || transport.SecretHeader(name):
 			return nil, fmt.Errorf("model kwargs: %q does not belong into a request; keys come from the environment", name)
 		}
 		b, err := json.Marshal(value)
@@ -130,7 +141,8 @@ func (c Config) Format(f fmt.State, _ rune) {
 	if u, err := url.Parse(c.baseURL()); err == nil {
 		base = u.Redacted()
 	}
-	_, _ = fmt.Fprintf(f, "{%s at %s, key %s, stream %t, kwargs %v}", c.Name, base, key, c.Stream, c.Kwargs)
+	_, _ = fmt.Fprintf(f, "{%s at %s, key %s, stream %t, kwargs %v, headers %v}",
+		c.Name, base, key, c.Stream, c.Kwargs, slices.Sorted(maps.Keys(c.Headers)))
 }
 
 // String is what is printed.

@@ -132,7 +132,7 @@ func mergeList(list, from []any) []any {
 
 // find is the object that another one is a part of: the newest with its index.
 // Servers that give every tool call the same index begin each with an id and a
-// name of its own.
+// name of its own, and parts of a thinking may be of several types.
 func find(list []any, part map[string]any) map[string]any {
 	n, ok := part["index"].(json.Number)
 	if !ok {
@@ -143,10 +143,20 @@ func find(list []any, part map[string]any) map[string]any {
 			if beginsCall(part) && object["id"] != nil && object["id"] != part["id"] {
 				return nil
 			}
+			if differ(object["type"], part["type"]) {
+				continue
+			}
 			return object
 		}
 	}
 	return nil
+}
+
+// differ says that both are texts, and not the same.
+func differ(a, b any) bool {
+	x, _ := a.(string)
+	y, _ := b.(string)
+	return x != "" && y != "" && x != y
 }
 
 func beginsCall(part map[string]any) bool {

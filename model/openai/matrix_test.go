@@ -29,6 +29,7 @@ type fault struct {
 	class model.Status
 	waits time.Duration
 	takes time.Duration // the request itself, before it failed
+	idle  time.Duration // the same of a stream, where that is another time
 }
 
 func status(code int, body string, header ...string) func(http.ResponseWriter, *http.Request, bool) {
@@ -93,7 +94,7 @@ func faults() map[string]fault {
 			_, _ = io.Copy(io.Discard, r.Body)
 			stall(w, r)
 		}, takes: timeout},
-		"stall in the midst": {serve: part(stall), takes: timeout},
+		"stall in the midst": {serve: part(stall), takes: timeout, idle: 2 * time.Minute},
 		"400":                {serve: status(400, `{"error":{"message":"no"}}`), class: model.BadRequest},
 		"401":                {serve: status(401, "{}"), class: model.AuthenticationError},
 		"402":                {serve: status(402, "{}"), class: model.AuthenticationError},
@@ -122,6 +123,9 @@ func TestFaultMatrix(t *testing.T) {
 						kind, text := whole(stream)
 						says(200, kind, text)(w, r)
 					}, stream)
+					if stream && f.idle > 0 {
+						f.takes = f.idle
+					}
 					start := time.Now()
 					reply, err := m.Query(t.Context(), nil)
 					took := time.Since(start)

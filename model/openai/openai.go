@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"sync/atomic"
@@ -43,6 +44,9 @@ func New(c Config) (*Model, error) {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
 	}
+	if c.Idle == 0 {
+		c.Idle = DefaultIdle
+	}
 	m := &Model{config: c, fields: fields, http: c.HTTPClient, redact: transport.NewRedactor(c.key())}
 	if m.http == nil {
 		m.http = &http.Client{Transport: manyWorkers()}
@@ -73,18 +77,23 @@ func (m *Model) Format(f fmt.State, verb rune) { m.config.Format(f, verb) }
 // Query implements model.Model with one request; what is done about a failure
 // is the caller's. A refused answer may come with what it cost.
 func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
-	reply, err := m.request(ctx, outgoing(messages, m.config.SendReasoning))
+	reply, err := m.request(ctx, messages)
 	reply.Tries = 1
 	return reply, err
 }
 
-func (m *Model) request(ctx context.Context, messages []client.ChatCompletionMessage) (model.Reply, error) {
+func (m *Model) request(ctx context.Context, messages []model.Message) (model.Reply, error) {
+	sent, kept := outgoing(messages, m.config.SendReasoning)
+	whole, err := withKept(sent, kept)
+	if err != nil {
+		return model.Reply{}, err
+	}
 	within, cancel := context.WithTimeoutCause(ctx, m.config.Timeout,
 		fmt.Errorf("no complete answer within %v", m.config.Timeout))
 	defer cancel()
-	x := m.newExchange()
+	x := m.newExchange(whole)
 	streams := m.config.Stream && !m.plain.Load()
-	raw, err := m.exchange(within, messages, x, streams)
+	raw, err := m.exchange(within, sent, x, streams)
 	if err == nil {
 		var reply model.Reply
 		reply, err = parseReply(m.redact.Bytes(raw), m.config.Price)
@@ -111,12 +120,19 @@ func (m *Model) request(ctx context.Context, messages []client.ChatCompletionMes
 	return reply, m.redact.Error(err)
 }
 
-func (m *Model) newExchange() *transport.Exchange {
+// newExchange is for one request. Messages stand for those of the client
+// library where they are given.
+func (m *Model) newExchange(messages json.RawMessage) *transport.Exchange {
 	base := m.http.Transport
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &transport.Exchange{Base: base, Fields: m.fields, Limit: maxResponse}
+	fields := m.fields
+	if messages != nil {
+		fields = maps.Clone(fields)
+		fields["messages"] = messages
+	}
+	return &transport.Exchange{Base: base, Fields: fields, Headers: m.config.Headers, Idle: m.config.Idle, Limit: maxResponse}
 }
 
 // exchange returns the answer as a chat.completion object, streamed or not.

@@ -14,9 +14,10 @@ const placeholder = "(empty)"
 
 // outgoing is a conversation as a request has it. Answers of tools may only be
 // text there, so that their images follow in a message of the user's, behind
-// all the answers to one reply.
-func outgoing(messages []model.Message, reasoning bool) []client.ChatCompletionMessage {
-	out := make([]client.ChatCompletionMessage, 0, len(messages))
+// all the answers to one reply. What of them was kept for being sent back is
+// beside it, by their places.
+func outgoing(messages []model.Message, reasoning bool) (out []client.ChatCompletionMessage, back map[int]details) {
+	out, back = make([]client.ChatCompletionMessage, 0, len(messages)), map[int]details{}
 	var shown []model.Image
 	for i, m := range messages {
 		sent := client.ChatCompletionMessage{
@@ -27,6 +28,9 @@ func outgoing(messages []model.Message, reasoning bool) []client.ChatCompletionM
 		}
 		if reasoning && m.Role == model.Assistant {
 			sent.ReasoningContent = m.Reasoning
+		}
+		if d, ok := keptIn(m); ok {
+			back[len(out)] = d
 		}
 		switch {
 		case m.Role == model.Tool:
@@ -42,7 +46,7 @@ func outgoing(messages []model.Message, reasoning bool) []client.ChatCompletionM
 			shown = nil
 		}
 	}
-	return out
+	return out, back
 }
 
 func toolCalls(calls []model.Call) []client.ToolCall {

@@ -18,7 +18,8 @@ type extras struct {
 	Error   json.RawMessage `json:"error"`
 	Choices []struct {
 		Message struct {
-			Reasoning string `json:"reasoning"` // OpenRouter, vLLM
+			Reasoning string          `json:"reasoning"`         // OpenRouter, vLLM
+			Details   json.RawMessage `json:"reasoning_details"` // OpenRouter
 		} `json:"message"`
 		Error json.RawMessage `json:"error"` // OpenRouter
 	} `json:"choices"`
@@ -55,6 +56,10 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 		return reply, transport.Classify(0, transport.ParseDetail(more.Choices[0].Error))
 	}
 	reply.Message = messageOf(resp.Choices[0].Message, more.Choices[0].Message.Reasoning)
+	var err error
+	if reply.Message.Kept, err = keep(more.Choices[0].Message.Details); err != nil {
+		return reply, err
+	}
 	reply.Finish = model.Finish(resp.Choices[0].FinishReason)
 	return reply, checkFinish(reply, resp.Choices[0].Message.Refusal)
 }

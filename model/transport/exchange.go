@@ -12,12 +12,14 @@ package transport
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"time"
 
 	"github.com/minibench/mini/model"
 )
@@ -28,10 +30,16 @@ type Exchange struct {
 	Base http.RoundTripper
 	// Fields are put into the request's JSON object, over what is there.
 	Fields map[string]json.RawMessage
+	// Headers are the user's own; see CheckHeaders. A server that the first one
+	// sends its callers on to does not get them.
+	Headers map[string]string
+	// Idle bounds the silences of an event stream once it has begun; 0 does not.
+	Idle time.Duration
 	// Limit bounds the response's body, in bytes. A longer one is cut, and
 	// reading it ends with ErrTooLong.
 	Limit int64
 
+	host   string // of the first request
 	body   bytes.Buffer
 	last   []byte
 	limits model.Limits
@@ -58,10 +66,13 @@ func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := x.Base.RoundTrip(req)
+	ctx, cancel := context.WithCancel(req.Context())
+	resp, err := x.Base.RoundTrip(req.WithContext(ctx))
 	if err != nil {
+		cancel()
 		return nil, err
 	}
+	resp.Body = closer{resp.Body, cancel}
 	x.limits = limits(resp.Header)
 	if resp.StatusCode >= http.StatusBadRequest {
 		err := refusal(resp)
@@ -69,8 +80,13 @@ func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.body.Reset()
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	streams := kind == "text/event-stream"
+	if streams && x.Idle > 0 {
+		resp.Body = newIdle(resp.Body, x.Idle, cancel)
+	}
 	limited := bufio.NewReader(&limitedReader{r: resp.Body, left: x.Limit})
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
+	if streams {
 		resp.Body = readCloser{newEvents(limited, &x.last), resp.Body}
 		return resp, nil
 	}
@@ -84,8 +100,17 @@ func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // merge returns a copy of the request: a RoundTripper may not change its own.
 func (x *Exchange) merge(req *http.Request) (*http.Request, error) {
+	merged := req.Clone(req.Context())
+	if x.host == "" {
+		x.host = req.URL.Host
+	}
+	if req.URL.Host == x.host {
+		for name, value := range x.Headers {
+			merged.Header.Set(name, value)
+		}
+	}
 	if len(x.Fields) == 0 || req.Body == nil {
-		return req, nil
+		return merged, nil
 	}
 	defer func() { _ = req.Body.Close() }()
 	object := map[string]json.RawMessage{}
@@ -99,11 +124,22 @@ func (x *Exchange) merge(req *http.Request) (*http.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("merge fields into request: %w", err)
 	}
-	merged := req.Clone(req.Context())
 	merged.Body = io.NopCloser(bytes.NewReader(body))
 	merged.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	merged.ContentLength = int64(len(body))
 	return merged, nil
+}
+
+// closer ends what belongs to a request when its answer is done with.
+type closer struct {
+	io.ReadCloser
+	end context.CancelFunc
+}
+
+// Close implements io.Closer.
+func (c closer) Close() error {
+	defer c.end()
+	return c.ReadCloser.Close()
 }
 
 type readCloser struct {

@@ -112,12 +112,12 @@ func newClient(m configs.Model, key string, tools []model.Definition) (model.Mod
 	if m.Class == "anthropic" {
 		return anthropic.New(anthropic.Config{
 			Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream,
-			Timeout: duration(m.Timeout), Price: m.Price, Cache: m.Cache, Tools: tools,
+			Timeout: duration(m.Timeout), Idle: duration(m.StreamIdle), Price: m.Price, Cache: m.Cache, Tools: tools,
 		})
 	}
 	return openai.New(openai.Config{
-		Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Stream: m.Stream,
-		Timeout: duration(m.Timeout), Price: m.Price, Tools: tools,
+		Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream, SendReasoning: m.SendReasoning,
+		Timeout: duration(m.Timeout), Idle: duration(m.StreamIdle), Price: m.Price, Tools: tools,
 	})
 }
 

@@ -1,0 +1,151 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/openai"
+)
+
+// thought is an answer with thinking in parts: signed, summed up, encrypted, and
+// with fields that nobody here knows.
+const thought = `[
+	{"type":"reasoning.text","text":"First, then <second>.","signature":"sig==","format":"anthropic-claude-v1","index":0},
+	{"type":"reasoning.summary","summary":"Both.","id":null,"index":1},
+	{"type":"reasoning.encrypted","data":"b64==","id":"rs_1","index":1,"more":{"n":9007199254740993}}]`
+
+const thoughtPlain = `{"choices":[{"message":{"content":"x","reasoning":"First","reasoning_details":` + thought +
+	`},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`
+
+// thoughtStream is the same in events, of which some bring two parts.
+func thoughtStream() string {
+	var b strings.Builder
+	for _, part := range []string{
+		`{"type":"reasoning.text","text":"First, ","signature":null,"format":"anthropic-claude-v1","index":0}`,
+		`{"type":"reasoning.text","text":"then <second>.","index":0}`,
+		`{"type":"reasoning.text","signature":"sig==","index":0},{"type":"reasoning.summary","summary":"Bo","id":null,"index":1}`,
+		`{"type":"reasoning.summary","summary":"th.","index":1}`,
+		`{"type":"reasoning.encrypted","data":"b64==","id":"rs_1","index":1,"more":{"n":9007199254740993}}`,
+	} {
+		fmt.Fprintf(&b, "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\",\"reasoning_details\":[%s]}}]}\n\n", part)
+	}
+	b.WriteString("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	return b.String()
+}
+
+// value is JSON for comparing, its numbers as they stand.
+func value(t *testing.T, text string) any {
+	t.Helper()
+	var v any
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+func TestReasoningDetailsGoBack(t *testing.T) {
+	for name, serve := range map[string]http.HandlerFunc{
+		"plain":    says(200, "application/json", thoughtPlain),
+		"streamed": says(200, "text/event-stream", thoughtStream()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent struct{ Messages []json.RawMessage }
+			requests := 0
+			m := connect(t, openai.Config{Stream: name == "streamed", SendReasoning: true}, func(w http.ResponseWriter, r *http.Request) {
+				if requests++; requests == 2 {
+					if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+						t.Error(err)
+					}
+				}
+				serve(w, r)
+			})
+			history := []model.Message{{Role: model.User, Content: "a"}}
+			reply, err := m.Query(t.Context(), history)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(value(t, `{"openai":{"reasoning_details":`+thought+`}}`), value(t, string(reply.Message.Kept))); diff != "" {
+				t.Fatal(diff)
+			}
+			foreign := model.Message{Role: model.Assistant, Content: "c", Kept: json.RawMessage(`{"anthropic":[{"type":"text","text":"c"}]}`)}
+			shown := model.Message{Role: model.Tool, Content: "d", CallID: "1", Images: []model.Image{{MediaType: "image/png", Data: []byte("x")}}}
+			reply.Message.Reasoning = ""
+			history = append(history, shown, reply.Message, foreign, model.Message{Role: model.User, Content: "e", Kept: reply.Message.Kept})
+			if _, err := m.Query(t.Context(), history); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, raw := range sent.Messages {
+				got = append(got, string(raw))
+			}
+			image := `{"role":"user","content":[{"type":"text","text":"The images of the output above:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,eA=="}}]}`
+			want := `[{"role":"user","content":"a"},{"role":"tool","content":"d","tool_call_id":"1"},` + image + `,
+				{"role":"assistant","content":"x","reasoning_details":` + thought + `},{"role":"assistant","content":"c"},{"role":"user","content":"e"}]`
+			if diff := cmp.Diff(value(t, want), value(t, "["+strings.Join(got, ",")+"]")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Nothing is kept of what is no list, and what was kept wrongly is passed over.
+func TestNothingIsKept(t *testing.T) {
+	for _, details := range []string{"null", "[]", `"x"`, "{}", " [ ] "} {
+		body := strings.Replace(thoughtPlain, thought, details, 1)
+		reply, err := ask(t, openai.Config{}, says(200, "application/json", body))
+		if err != nil || details != " [ ] " && reply.Message.Kept != nil {
+			t.Errorf("%s: kept %s, %v", details, reply.Message.Kept, err)
+		}
+	}
+	for _, kept := range []string{"[", "[]", "{}", `{"openai":null}`, `{"openai":{}}`, `{"openai":{"reasoning_details":null}}`, `{"openai":7}`} {
+		m := connect(t, openai.Config{}, func(w http.ResponseWriter, r *http.Request) {
+			var body struct{ Messages []map[string]any }
+			if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Messages[0]) != 2 {
+				t.Errorf("%s: sent %v, %v", kept, body, err)
+			}
+			says(200, "application/json", plain)(w, r)
+		})
+		if _, err := m.Query(t.Context(), []model.Message{{Role: model.Assistant, Content: "a", Kept: json.RawMessage(kept)}}); err != nil {
+			t.Errorf("%s: %v", kept, err)
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		var got http.Header
+		c := openai.Config{APIKey: secret, Stream: stream, Headers: map[string]string{"X-Title": "a b", "http-referer": "https://example.org"}}
+		_, err := ask(t, c, func(w http.ResponseWriter, r *http.Request) {
+			got = r.Header.Clone()
+			says(200, "application/json", plain)(w, r)
+		})
+		if err != nil || got.Get("X-Title") != "a b" || got.Get("HTTP-Referer") != "https://example.org" || got.Get("Authorization") != "Bearer "+secret {
+			t.Errorf("stream %t: %v, %v", stream, got, err)
+		}
+		if text := fmt.Sprintf("%v %+v %#v", c, c, c); strings.Contains(text, "a b") || !strings.Contains(text, "X-Title") {
+			t.Error(text)
+		}
+	}
+}
+
+func TestConfigTimes(t *testing.T) {
+	for want, c := range map[string]openai.Config{
+		"timeouts cannot be negative":       {Name: "m", Idle: -time.Second},
+		`header "Authorization": keys come`: {Name: "m", Headers: map[string]string{"Authorization": "Bearer x"}},
+		`header "a b": not a name`:          {Name: "m", Headers: map[string]string{"a b": "x"}},
+		`header "Host": mini sets it`:       {Name: "m", Headers: map[string]string{"Host": "x"}},
+	} {
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
