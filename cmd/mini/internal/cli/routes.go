@@ -32,6 +32,10 @@ func modelsOf(cfg *configs.Resolved) []*configs.Resolved {
 	return all
 }
 
+// longestName of several models still fits into the name of a folder, as verdicts
+// have it, in bytes.
+const longestName = 200
+
 // newProviders makes the model that answers, or all of a route. Those with the
 // same endpoint and key share what may be asked of it.
 func newProviders(cfg *configs.Resolved) (runner.Models, error) {
@@ -39,6 +43,9 @@ func newProviders(cfg *configs.Resolved) (runner.Models, error) {
 	if cfg.Model.Route.Kind == "" {
 		m, err := newProvider(cfg, governors, news.of(0))
 		return oneModel{m, news}, err
+	}
+	if len(modelName(cfg)) > longestName && cfg.Model.Name == "" {
+		return nil, usagef("the names of the models in model.route are too long together to sign predictions; give one for all with -m NAME")
 	}
 	routed := routedModels{route: cfg.Model.Route, news: news}
 	names := map[string]int{}
