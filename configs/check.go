@@ -79,12 +79,18 @@ func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) []error {
 		}
 		seen[key.Value] = key.Line
 		wrong := l.checkNode(value, field, full)
-		if errs = append(errs, wrong...); len(wrong) == 0 || field.Kind() == reflect.Struct && value.Kind == yaml.MappingNode {
+		if errs = append(errs, wrong...); len(wrong) == 0 || mendable(field, value) {
 			right = append(right, key, value)
 		}
 	}
 	n.Content = right
 	return errs
+}
+
+// mendable says that what is wrong with a value was taken out of it.
+func mendable(t reflect.Type, value *yaml.Node) bool {
+	return t.Kind() == reflect.Struct && value.Kind == yaml.MappingNode ||
+		t == reflect.TypeFor[[]Override]() && value.Kind == yaml.SequenceNode
 }
 
 // maxMistakes in one section are enough: the file is of another kind.
@@ -140,11 +146,18 @@ func orTop(path string) string {
 	return path
 }
 
-// checkOverrides holds each of a list to the keys of the section model.
+// checkOverrides holds each of a list to the keys of the section model. What is
+// wrong is taken out, but for the number that the others have.
 func (l Layer) checkOverrides(n *yaml.Node, path string) []error {
 	var errs []error
 	for i, item := range n.Content {
-		errs = append(errs, l.checkStruct(item, reflect.TypeFor[Model](), fmt.Sprintf("%s[%d]", path, i))...)
+		wrong := l.checkStruct(item, reflect.TypeFor[Model](), fmt.Sprintf("%s[%d]", path, i))
+		if len(errs) < maxMistakes {
+			errs = append(errs, wrong...)
+		}
+		if item.Kind != yaml.MappingNode {
+			n.Content[i] = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		}
 	}
 	return errs
 }

@@ -25,6 +25,7 @@ type Type string
 const (
 	TypeHeader    Type = "header"    // Header: the first record
 	TypeMessage   Type = "message"   // Message: a turn of the conversation
+	TypeContext   Type = "context"   // Context: what the next call was sent, if not all messages
 	TypeCall      Type = "call"      // Call: what one query of the model took
 	TypeExecution Type = "execution" // Execution: what one command did
 	TypeScrub     Type = "scrub"     // Scrub: the repository was made honest
