@@ -10,6 +10,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/transport"
 )
 
 // parseReply reads a message object. An answer that was withheld comes with
@@ -163,13 +164,10 @@ func checkFinish(m sdk.Message) error {
 // usageOf counts as mini does: the API's input tokens are those that the cache
 // has nothing to do with.
 func usageOf(u sdk.Usage) model.Usage {
-	read, write := tokens(u.CacheReadInputTokens), tokens(u.CacheCreationInputTokens)
+	read, write := transport.Tokens(u.CacheReadInputTokens), transport.Tokens(u.CacheCreationInputTokens)
 	return model.Usage{
-		Prompt: tokens(u.InputTokens) + read + write, Completion: tokens(u.OutputTokens),
-		CacheRead: read, CacheWrite: write, CacheWriteHour: min(write, tokens(u.CacheCreation.Ephemeral1hInputTokens)),
-		Reasoning: tokens(u.OutputTokensDetails.ThinkingTokens),
+		Prompt: transport.Tokens(u.InputTokens) + read + write, Completion: transport.Tokens(u.OutputTokens),
+		CacheRead: read, CacheWrite: write, CacheWriteHour: min(write, transport.Tokens(u.CacheCreation.Ephemeral1hInputTokens)),
+		Reasoning: transport.Tokens(u.OutputTokensDetails.ThinkingTokens),
 	}
 }
-
-// tokens is a count that can be added up, whatever the server says.
-func tokens(n int64) int64 { return min(max(0, n), 1<<40) }

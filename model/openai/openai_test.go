@@ -140,6 +140,9 @@ func TestCost(t *testing.T) {
 		"free, it says":    {price, strings.Replace(plain, `"cost":0.5,`, `"cost":0,`, 1), 0, 0},
 		"nobody knows":     {model.Price{}, unbilled, 0, 1},
 		"nobody counted":   {price, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, 0, 1},
+		"free, uncounted":  {model.Price{Free: true}, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, 0, 0},
+		"negative":         {price, strings.Replace(strings.Replace(unbilled, `"prompt_tokens":100`, `"prompt_tokens":-100`, 1), `"cached_tokens":60`, `"cached_tokens":-60`, 1), 20 * 10 / 1e6, 0},
+		"negative bill":    {price, strings.Replace(plain, `"cost":0.5,`, `"cost":-0.5,`, 1), (40*2 + 60*0.5 + 20*10) / 1e6, 0},
 		"a server's own":   {model.Price{Free: true}, unbilled, 0, 0},
 		"deepseek's cache": {model.Price{Input: 1, Cached: 0.1, Output: 1}, strings.Replace(unbilled, `"prompt_tokens_details":{"cached_tokens":60}`, `"prompt_cache_hit_tokens":60`, 1), (40 + 6 + 20) / 1e6, 0},
 	}

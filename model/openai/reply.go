@@ -46,7 +46,7 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	}
 	// What was of no use may have taken something all the same.
 	reply := model.Reply{Usage: usageOf(resp.Usage, more), Model: resp.Model, Raw: raw}
-	bill(&reply, more.Usage.Cost, price, len(resp.Choices) > 0)
+	bill(&reply, more.Usage.Cost, price, len(resp.Choices) > 0 && !unfinished(model.Finish(resp.Choices[0].FinishReason)))
 	switch {
 	case present(more.Error):
 		return reply, transport.Classify(0, transport.ParseDetail(raw))
@@ -66,13 +66,13 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 
 // bill says what an answer cost: who sends the bill knows best, a price comes
 // next. An answer whose tokens nobody counted has no known cost, whatever the
-// price; what is no answer and counts none took nothing.
+// price; what is no answer, or not all of one, and counts none took nothing.
 func bill(r *model.Reply, stated *model.Cost, price model.Price, answered bool) {
 	counted := r.Usage != model.Usage{}
 	switch {
-	case stated != nil:
+	case stated != nil && *stated >= 0:
 		r.Cost = *stated
-	case price.Known() && counted:
+	case price.Free || price.Known() && counted:
 		r.Cost = price.Of(r.Usage)
 	case answered || counted:
 		r.Usage.Unpriced = 1
@@ -96,14 +96,14 @@ func messageOf(m client.ChatCompletionMessage, reasoning string) model.Message {
 
 func usageOf(u client.Usage, more extras) model.Usage {
 	out := model.Usage{
-		Prompt: int64(u.PromptTokens), Completion: int64(u.CompletionTokens), CacheRead: more.Usage.CacheHits,
-		CacheWrite: more.Usage.Details.CacheWrites,
+		Prompt: transport.Tokens(u.PromptTokens), Completion: transport.Tokens(u.CompletionTokens),
+		CacheRead: transport.Tokens(more.Usage.CacheHits), CacheWrite: transport.Tokens(more.Usage.Details.CacheWrites),
 	}
 	if d := u.PromptTokensDetails; d != nil && d.CachedTokens > 0 {
-		out.CacheRead = int64(d.CachedTokens)
+		out.CacheRead = transport.Tokens(d.CachedTokens)
 	}
 	if d := u.CompletionTokensDetails; d != nil {
-		out.Reasoning = int64(d.ReasoningTokens)
+		out.Reasoning = transport.Tokens(d.ReasoningTokens)
 	}
 	return out
 }
@@ -111,7 +111,7 @@ func usageOf(u client.Usage, more extras) model.Usage {
 // checkFinish refuses answers that are none.
 func checkFinish(r model.Reply, refusal string) error {
 	switch {
-	case r.Finish == "" || r.Finish == "null":
+	case unfinished(r.Finish):
 		return broken("the answer ended before it was complete (no finish_reason)")
 	case r.Finish == "error":
 		return broken("the server broke the answer off")
@@ -122,6 +122,9 @@ func checkFinish(r model.Reply, refusal string) error {
 	}
 	return nil
 }
+
+// unfinished says that an answer does not say how it ended: it did not.
+func unfinished(f model.Finish) bool { return f == "" || f == "null" }
 
 func present(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null" && string(raw) != `""`

@@ -30,14 +30,16 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 		Long:  `Lets the agent work on the rows of a dataset. With the same -o it goes on.`,
 		Example: `  mini bench --subset demo
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
-		Annotations: map[string]string{groupsKey: "rows: subset split instance filter+slice shuffle+seed; " +
-			"model: model+replies model-class cost-limit no-autosubmit; sandbox: environment-class workers network keep+image-budget; " +
-			"run: output eval+eval-workers config redo-existing+dry-run; output: progress+json"},
+		Annotations: map[string]string{groupsKey: "rows: subset+split instance filter+slice shuffle+seed; " +
+			"model: model+replies model-class cost-limit total-cost-limit+total-calls no-autosubmit; sandbox: environment-class workers+network keep+image-budget; " +
+			"run: output eval+eval-workers config redo-existing+dry-run max-consecutive-provider-failures; " +
+			"output: progress+json"},
 		Aliases: []string{"swebench"},
 		Args:    benchArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), kill, s, o) },
 	}
 	o.flags(cmd.Flags())
+	cmd.Flags().Lookup("workers").Usage = "`N` at once (1); NAME: none, bridge ..."
 	return cmd
 }
 
@@ -53,8 +55,9 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.String("network", "", "`NAME`: none (default), bridge ...")
 	f.String("keep", "", "`W` stay: none, failed, all; S as 80GB")
 	f.String("image-budget", "", "`S` of room for pulled images, as 80GB")
-	f.Int("max-consecutive-provider-failures", 5, "stop when `N` in a row fail at the provider; 0: never")
-	_ = f.MarkHidden("max-consecutive-provider-failures") // the screen is full; mini config has it
+	f.Float64("total-cost-limit", 0, "`USD` and N of the whole run")
+	f.Int("total-calls", 0, "`N` calls of the model in the whole run")
+	f.Int("max-consecutive-provider-failures", 5, "`N` in a row end it (5)")
 	o.selectionFlags(f)
 	f.Bool("eval", false, "judge submissions, N patches at once")
 	f.Int("eval-workers", 0, "`N` patches at once (default half the cores)")

@@ -26,7 +26,7 @@ func (c *configFlags) flags(f *pflag.FlagSet) {
 	f.StringP("model", "m", "", "`NAME` of the model")
 	f.String("model-class", "", "`NAME`: openai, anthropic or scripted")
 	f.String("environment-class", "", "`NAME`: docker, local or bubblewrap")
-	f.Float64P("cost-limit", "l", 0, "`USD` an attempt (default 3; 0: no limit)")
+	f.Float64P("cost-limit", "l", 0, "`USD` an attempt (default 3; 0: none)")
 	f.Bool("no-autosubmit", false, "at a limit, do not submit the diff")
 	peerFlags(f)
 }
@@ -43,6 +43,8 @@ var settingFlags = []struct{ flag, key string }{
 	{"workers", "run.workers"},
 	{"network", "environment.network"},
 	{"keep", "run.keep"},
+	{"total-cost-limit", "run.total_cost_limit"},
+	{"total-calls", "run.total_calls"},
 	{"max-consecutive-provider-failures", "run.max_consecutive_provider_failures"},
 	{"image-budget", "run.image_budget"},
 	{"eval", "run.eval"},

@@ -98,6 +98,10 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 // row is one line of a list: what stands in the margin, the name, the words.
 type row struct{ margin, name, text string }
 
+// widestName is how wide the second column becomes at most. The words of a row
+// with a longer name follow it where it ends.
+const widestName = 32
+
 // writeRows prints rows in three columns, after an empty line.
 func writeRows(b *strings.Builder, rows []row) {
 	if len(rows) == 0 {
@@ -106,14 +110,20 @@ func writeRows(b *strings.Builder, rows []row) {
 	b.WriteByte('\n')
 	margin, name := 0, 0
 	for _, r := range rows {
-		margin, name = max(margin, len(r.margin)), max(name, len(r.name))
+		margin = max(margin, len(r.margin))
+		if len(r.name) <= widestName {
+			name = max(name, len(r.name))
+		}
 	}
 	if margin > 0 {
 		margin += 2
 	}
 	indent := margin + name + 2
 	for _, r := range rows {
-		text := ansi.Wordwrap(r.text, helpWidth-indent, "")
+		text := r.text
+		if len(r.name) <= name {
+			text = ansi.Wordwrap(text, helpWidth-indent, "")
+		}
 		text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", indent))
 		line := fmt.Sprintf("%-*s%-*s  %s", margin, r.margin, name, r.name, text)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
