@@ -64,6 +64,8 @@ type Config struct {
 	// template over the instance's fields. Failing, it fails the attempt.
 	// It is configured as run.env_startup_command.
 	StartupCommand string `yaml:"-" json:"-"`
+	// Context is asked before each call of the model; nil sends everything.
+	Context ContextPolicy `yaml:"-" json:"-"`
 	// Timeout bounds each command; zero leaves it to the environment.
 	Timeout time.Duration `yaml:"-" json:"-"`
 }

@@ -19,6 +19,8 @@ type run struct {
 	Session
 	info        env.Info
 	messages    []model.Message
+	records     []int // of the messages, in the journal
+	counted     count
 	clock       *clock
 	steps       int
 	usage       model.Usage
@@ -58,10 +60,11 @@ func prompted(role model.Role, text string) trajectories.Message {
 // say appends to the history and records it.
 func (r *run) say(messages ...trajectories.Message) error {
 	for _, m := range messages {
-		if _, err := r.Recorder.Append(trajectories.TypeMessage, m); err != nil {
+		rec, err := r.Recorder.Append(trajectories.TypeMessage, m)
+		if err != nil {
 			return err
 		}
-		r.messages = append(r.messages, m.Message)
+		r.messages, r.records = append(r.messages, m.Message), append(r.records, rec.ID)
 	}
 	return nil
 }
@@ -89,8 +92,12 @@ func (c Config) wallTime() time.Duration {
 
 // query asks the model and records the call, also one that failed.
 func (r *run) query(ctx context.Context) (model.Reply, error) {
+	messages, err := r.fit(ctx)
+	if err != nil {
+		return model.Reply{}, err
+	}
 	start := time.Now()
-	reply, err := r.Model.Query(ctx, r.messages)
+	reply, err := r.Model.Query(ctx, messages)
 	call := trajectories.Call{
 		Usage: reply.Usage, Cost: reply.Cost, Finish: reply.Finish, Model: reply.Model,
 		Start: start, Duration: trajectories.Seconds(time.Since(start)),
@@ -99,6 +106,8 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	}
 	if err != nil {
 		call.Error = err.Error()
+	} else {
+		r.countOf(reply)
 	}
 	r.steps++
 	r.usage = r.usage.Add(reply.Usage)

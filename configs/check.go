@@ -28,6 +28,8 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 		return l.checkStruct(n, t, path)
 	case isTemplate(path) && n.Kind == yaml.MappingNode:
 		return nil // {file: PATH}, see readPrompts
+	case t == reflect.TypeFor[[]Override]() && n.Kind == yaml.SequenceNode:
+		return l.checkOverrides(n, path)
 	}
 	value := reflect.New(t)
 	if err := n.Decode(value.Interface()); err != nil {
@@ -39,7 +41,7 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 	if f, ok := value.Interface().(*float64); ok && (math.IsNaN(*f) || math.IsInf(*f, 0)) {
 		return one("%s: a number is needed, %s is not", path, describe(n))
 	}
-	if value.Elem().CanInt() && n.Tag == "!!float" {
+	if (value.Elem().CanInt() || value.Elem().CanUint()) && n.Tag == "!!float" {
 		var f float64 // yaml cuts a fraction off without a word
 		if err := n.Decode(&f); err != nil || f != math.Trunc(f) {
 			return one("%s: %s is needed, %s is not", path, kindName(t), describe(n))
@@ -77,12 +79,18 @@ func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) []error {
 		}
 		seen[key.Value] = key.Line
 		wrong := l.checkNode(value, field, full)
-		if errs = append(errs, wrong...); len(wrong) == 0 || field.Kind() == reflect.Struct && value.Kind == yaml.MappingNode {
+		if errs = append(errs, wrong...); len(wrong) == 0 || mendable(field, value) {
 			right = append(right, key, value)
 		}
 	}
 	n.Content = right
 	return errs
+}
+
+// mendable says that what is wrong with a value was taken out of it.
+func mendable(t reflect.Type, value *yaml.Node) bool {
+	return t.Kind() == reflect.Struct && value.Kind == yaml.MappingNode ||
+		t == reflect.TypeFor[[]Override]() && value.Kind == yaml.SequenceNode
 }
 
 // maxMistakes in one section are enough: the file is of another kind.
@@ -101,11 +109,17 @@ func kindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return "a whole number"
 	case reflect.Float64:
 		return "a number"
 	case reflect.Slice:
+		switch t.Elem().Kind() {
+		case reflect.Map:
+			return "a list of keys and values"
+		case reflect.Int:
+			return "a list of whole numbers"
+		}
 		return "a list of texts"
 	case reflect.Map:
 		return "a mapping of names to values"
@@ -130,4 +144,20 @@ func orTop(path string) string {
 		return "the file"
 	}
 	return path
+}
+
+// checkOverrides holds each of a list to the keys of the section model. What is
+// wrong is taken out, but for the number that the others have.
+func (l Layer) checkOverrides(n *yaml.Node, path string) []error {
+	var errs []error
+	for i, item := range n.Content {
+		wrong := l.checkStruct(item, reflect.TypeFor[Model](), fmt.Sprintf("%s[%d]", path, i))
+		if len(errs) < maxMistakes {
+			errs = append(errs, wrong...)
+		}
+		if item.Kind != yaml.MappingNode {
+			n.Content[i] = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		}
+	}
+	return errs
 }

@@ -68,6 +68,15 @@ type Model struct {
 	// Images says whether the model takes images: "yes", "no", or "auto" (the
 	// default), which looks for it in the table of models.
 	Images string `yaml:"images" json:"images,omitempty"`
+	// Window is how many tokens a prompt and the reply to it may have together;
+	// 0 means what the table of models says, and no bound where it says nothing.
+	// An attempt ends when a prompt would come closer to that than Reserve, which
+	// is for the reply; 0 means its max_tokens, or 4096, or a part of a small window.
+	Window  int64 `yaml:"context_window" json:"context_window,omitempty"`
+	Reserve int64 `yaml:"context_reserve" json:"context_reserve,omitempty"`
+	// Route lets several models answer. What is set beside it holds for all of
+	// them, as far as they do not say otherwise.
+	Route Route `yaml:"route" json:"route,omitzero"`
 	// Replies is the file of the scripted model.
 	Replies string `yaml:"replies" json:"replies,omitempty"`
 	// Delay is how long the scripted model takes for a reply, in seconds.

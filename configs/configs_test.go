@@ -148,6 +148,7 @@ func TestMistakesNameThePlace(t *testing.T) {
 		{"workers", "run:\n  workers: 0\n", ":2: run.workers: 0 is less than 1"},
 		{"evaluations", "eval:\n  workers: -1\n", ":2: eval.workers: -1 is negative; 0 means half of the cores"},
 		{"no time to evaluate", "eval:\n  timeout: 0\n", ":2: eval.timeout: 0 is not a number of seconds"},
+		{"images of the model", "model:\n  images: yess\n", `:2: model.images: "yess" is not one of auto, yes, no; did you mean yes?`},
 		{"network of evaluations", "eval:\n  network: brigde\n", `:2: eval.network: "brigde" is not one of bridge, none; did you mean bridge?`},
 		{"reruns", "eval:\n  rerun_failed: 1000\n", ":2: eval.rerun_failed: 1000 is not a number from 0 to 100"},
 		{"a key", "model:\n  model_kwargs:\n    api_key: sk-123\n", ":3: model.model_kwargs.api_key: keys are never part"},

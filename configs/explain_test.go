@@ -60,7 +60,7 @@ func TestExplainedSaysWhereEachValueIsFrom(t *testing.T) {
 	}
 	for _, key := range configs.Keys() {
 		last := key[strings.LastIndexByte(key, '.')+1:]
-		if !strings.Contains(text, " "+last+":") {
+		if !strings.Contains(text, " "+last+":") && !strings.Contains(text, ` "`+last+`":`) {
 			t.Errorf("%s is not there", key)
 		}
 	}

@@ -17,6 +17,9 @@ import (
 type Resolved struct {
 	Config
 	origins map[string]Origin // by dotted key
+	// entry is where in a route the section model is from, as
+	// "model.route.models[0]"; empty outside of one.
+	entry string
 }
 
 // Origin is where a value was set.
@@ -163,6 +166,9 @@ func (r *Resolved) below(section string) (Origin, bool) {
 
 // errorf is a mistake in the value of a key.
 func (r *Resolved) errorf(key, format string, args ...any) error {
+	if own, ok := strings.CutPrefix(key, "model."); ok && r.entry != "" {
+		return &mistake{r.place(routeKey+".models", 0) + r.entry + "." + own + ": " + fmt.Sprintf(format, args...)}
+	}
 	return &mistake{r.place(key, 0) + key + ": " + fmt.Sprintf(format, args...)}
 }
 

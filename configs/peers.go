@@ -69,8 +69,8 @@ var (
 		{"requesty", "use openai with -c model.base_url=https://router.requesty.ai/v1 -c model.api_key_env=REQUESTY_API_KEY"},
 		{"portkey", "mini cannot send Portkey's key, which is a header of its own; use openai with the address of the provider itself in model.base_url"},
 		{"deterministic", "use scripted, with -c model.replies=FILE"},
-		{"roulette", "mini asks one model; name it with -m"},
-		{"interleaving", "mini asks one model; name it with -m"},
+		{"roulette", "use the class of its models, and set model.route: {kind: roulette, models: [{model_name: A}, {model_name: B}]}"},
+		{"interleaving", "use the class of its models, and set model.route: {kind: interleave, sequence: [0, 1], models: [{model_name: A}, {model_name: B}]}"},
 		{"anthropic", "use anthropic"},
 	}
 	peerEnvironments = []classAnswer{

@@ -69,6 +69,14 @@ func TestKeysOfMiniSWEAgentAreAnswered(t *testing.T) {
 	}
 }
 
+// What makes sense with tools only is passed on with them.
+func TestParallelToolCalls(t *testing.T) {
+	_, err := resolve(file(t, "x.yaml", "agent: {protocol: tools}\nmodel: {model_kwargs: {parallel_tool_calls: false}}"))
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNamesOfConfigurations(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -31,7 +31,7 @@ var (
 // validate finds values of the right type that make no sense, and gives the
 // agent what it needs of the other sections.
 func (r *Resolved) validate() error {
-	errs := slices.Concat(r.validateModel(), r.validateEnvironment(), r.foreignTemplates())
+	errs := slices.Concat(r.validateModel(), r.validateRoute(), r.validateEnvironment(), r.foreignTemplates())
 	for _, f := range []struct {
 		key   string
 		value int
@@ -76,7 +76,7 @@ func (r *Resolved) validateModel() []error {
 			errs = append(errs, r.errorf("model.model_kwargs."+name, "%s", answer))
 		}
 	}
-	errs = append(errs, r.validateProvider()...)
+	errs = append(errs, slices.Concat(r.validateProvider(), r.validateWindow())...)
 	if u, err := url.Parse(m.BaseURL); err != nil || u.User != nil || u.RawQuery != "" {
 		errs = append(errs, r.errorf("model.base_url", "not a plain URL; user names, passwords and queries have no place in it, since the configuration is written to files"))
 	}

@@ -42,11 +42,12 @@ type Image struct {
 	Data      []byte `json:"data"`       // the file; base64 in JSON
 }
 
-// Definition is a tool that a model may call.
+// Definition is a tool that a model may call. Its JSON is that of a "function"
+// of OpenAI's.
 type Definition struct {
-	Name        string
-	Description string
-	Parameters  json.RawMessage // a JSON Schema of the arguments
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"` // a JSON Schema of the arguments
 }
 
 // Call is one use of a tool.

@@ -62,6 +62,8 @@ type Reply struct {
 
 // Attempt is one request of a call.
 type Attempt struct {
+	// Model is who was asked, where there are several.
+	Model string
 	// Queued was waited before the request, for its turn; Waited after it,
 	// before the next one.
 	Queued  time.Duration

@@ -46,7 +46,7 @@ func told(t *testing.T, dir string, start starter) []string {
 }
 
 // caller asks for several commands in each reply.
-type caller struct{ talker }
+type caller struct{}
 
 func (m caller) For(datasets.Instance) (model.Model, error) { return m, nil }
 
@@ -60,7 +60,7 @@ func TestPhasesOfSeveralCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer folder.Close() //nolint:errcheck // a second time
+	t.Cleanup(func() { _ = folder.Close() })
 	a, err := agent.New(agent.Config{
 		Protocol: protocol.Tools, SystemTemplate: "s", InstanceTemplate: "t", ObservationTemplate: "o", FormatErrorTemplate: "f",
 		StepLimit: 1, Timeout: time.Minute, Images: agent.Images{Marker: "IMG:", Taken: true},

@@ -132,10 +132,9 @@ func TestReadPredictionsRefuses(t *testing.T) {
 }
 
 func TestReadLongPatch(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads 200 MB, which takes seconds")
-	}
-	patch := strings.Repeat("x", trajectories.MaxPatch-1) + "\n"
+	const most = 1 << 20
+	trajectories.SetMaxPatch(t, most)
+	patch := strings.Repeat("x", most-1) + "\n"
 	file := func(patch string) []byte {
 		return []byte(`{"instance_id":"a","model_patch":"` + strings.ReplaceAll(patch, "\n", `\n`) + `"}`)
 	}
@@ -144,7 +143,7 @@ func TestReadLongPatch(t *testing.T) {
 		t.Errorf("%d predictions, error %v", len(got.List), err)
 	}
 	_, err = trajectories.ParsePredictions("f", file(patch+"\n"))
-	if err == nil || !strings.Contains(err.Error(), "line 1: model_patch: more than 104857600 bytes") {
+	if err == nil || !strings.Contains(err.Error(), "line 1: model_patch: more than 1048576 bytes") {
 		t.Errorf("error %v, want the bound", err)
 	}
 }

@@ -25,6 +25,7 @@ type Type string
 const (
 	TypeHeader    Type = "header"    // Header: the first record
 	TypeMessage   Type = "message"   // Message: a turn of the conversation
+	TypeContext   Type = "context"   // Context: what the next call was sent, if not all messages
 	TypeCall      Type = "call"      // Call: what one query of the model took
 	TypeExecution Type = "execution" // Execution: what one command did
 	TypeScrub     Type = "scrub"     // Scrub: the repository was made honest
@@ -57,6 +58,8 @@ type Header struct {
 	ModelName        string          `json:"model_name,omitempty"`
 	EnvironmentClass string          `json:"environment_class,omitempty"`
 	Config           json.RawMessage `json:"config,omitempty"`
+	// Tools are those that every request offered to the model.
+	Tools []model.Definition `json:"tools,omitempty"`
 }
 
 // Cause says why a message stands in the conversation.
@@ -106,6 +109,7 @@ type Call struct {
 
 // Attempt is one request of a call. The fields are those of model.Attempt.
 type Attempt struct {
+	Model      string       `json:"model,omitempty"`
 	Queued     Seconds      `json:"queued,omitempty"` // before it
 	Start      *time.Time   `json:"start,omitempty"`  // nil where it was never sent
 	Duration   Seconds      `json:"duration"`
@@ -127,7 +131,7 @@ func Attempts(all []model.Attempt) []Attempt {
 	var kept []Attempt
 	for _, a := range all {
 		k := Attempt{
-			Queued: Seconds(a.Queued), Duration: Seconds(a.Elapsed), Waited: Seconds(a.Waited),
+			Model: a.Model, Queued: Seconds(a.Queued), Duration: Seconds(a.Elapsed), Waited: Seconds(a.Waited),
 			Status: a.Status, Code: a.Code, RetryAfter: Seconds(a.RetryAfter), Error: a.Error, Cost: a.Cost,
 		}
 		if !a.Start.IsZero() {

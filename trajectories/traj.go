@@ -173,6 +173,7 @@ type trajAction struct {
 type replyExtra struct {
 	Actions   []trajAction    `json:"actions"`
 	Response  json.RawMessage `json:"response,omitempty"`
+	Model     string          `json:"model,omitempty"` // who answered
 	Cost      model.Cost      `json:"cost"`
 	Timestamp float64         `json:"timestamp"`
 }
@@ -233,7 +234,7 @@ func (t *translator) extra(m Message, at time.Time) any {
 	switch m.Cause {
 	case CauseReply:
 		t.reply = m
-		e := replyExtra{Actions: []trajAction{}, Response: t.call.Raw, Cost: t.call.Cost, Timestamp: timestamp}
+		e := replyExtra{Actions: []trajAction{}, Response: t.call.Raw, Model: t.call.Model, Cost: t.call.Cost, Timestamp: timestamp}
 		for i, command := range m.Actions {
 			a := trajAction{Command: command}
 			if len(m.Calls) == len(m.Actions) {

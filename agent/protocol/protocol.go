@@ -167,8 +167,10 @@ func wrongCount(n int, cut bool) string {
 }
 
 // withoutCalls is a reply where no tool was offered. Calls that a server made
-// up all the same would want answers.
+// up all the same would want answers; what is kept for it has them too.
 func withoutCalls(m model.Message) model.Message {
-	m.Calls = nil
+	if len(m.Calls) > 0 {
+		m.Calls, m.Kept = nil, nil
+	}
 	return m
 }

@@ -113,3 +113,53 @@ func TestCallsThatWereNotOfferedAreDropped(t *testing.T) {
 		}
 	}
 }
+
+// What a provider wants back must agree with the calls that are answered.
+func TestWhatIsKeptAgreesWithTheCalls(t *testing.T) {
+	ids := func(id string) model.Message {
+		c := Call("ls")
+		c.ID = id
+		return model.Message{Calls: []model.Call{c}, Kept: []byte(`{}`)}
+	}
+	for name, tt := range map[string]struct {
+		speaks string
+		given  model.Message
+		kept   bool
+	}{
+		"as it came":          {Tools, ids("a"), true},
+		"with another id":     {Tools, ids(""), false},
+		"without its calls":   {Text, ids("a"), false},
+		"no calls to be lost": {Text, model.Message{Content: "x", Kept: []byte(`{}`)}, true},
+	} {
+		r := all(t)[tt.speaks].Read(model.Reply{Message: tt.given}, 1)
+		if kept := r.Message.Kept != nil; kept != tt.kept {
+			t.Errorf("%s: kept %v", name, kept)
+		}
+	}
+}
+
+// Whatever stands in a reply, a command of a tag is a part of it, and a text
+// without the tags comes back whole.
+func FuzzXML(f *testing.F) {
+	for _, s := range []string{"ls", "a\nb", "<bash>", "</bash>", "<bash>a</bash><bash>", "a\r\nb\r", "\xff\x00", "\n"} {
+		f.Add(s)
+	}
+	p, err := NewXML("")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, c := range p.Read(model.Reply{Message: model.Message{Content: text}}, 1).Commands() {
+			if !strings.Contains(strings.ReplaceAll(text, "\r\n", "\n"), strings.ReplaceAll(c, "\r\n", "\n")) {
+				t.Errorf("command %q is not in the reply %q", c, text)
+			}
+		}
+		if strings.Contains(text, "bash>") || strings.Contains(text, "\r") {
+			return
+		}
+		r := p.Read(model.Reply{Message: p.Write("thought", text)}, 1)
+		if len(r.Actions) != 1 || r.Actions[0].Command != text || r.Wrong != "" {
+			t.Errorf("tags around %q give %q, %s", text, r.Commands(), r.Wrong)
+		}
+	})
+}

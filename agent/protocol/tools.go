@@ -41,6 +41,9 @@ func (p tools) Read(reply model.Reply, n int) Reading {
 	r.Message.Calls = presentable(calls, n)
 	for i, c := range calls {
 		a := Action{CallID: r.Message.Calls[i].ID}
+		if a.CallID != c.ID { // what is kept has the id that will not be answered
+			r.Message.Kept = nil
+		}
 		command, err := command(c)
 		if err != nil {
 			a.Problem = err.Error()

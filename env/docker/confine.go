@@ -28,8 +28,8 @@ func (e *Engine) Exposure(ctx context.Context, c Config) (string, error) {
 	if confined(info.SecurityOptions) {
 		return "", nil
 	}
-	return "containers with SYS_ADMIN can become root of the engine's machine, for it has neither AppArmor nor SELinux nor user namespaces for them; " +
-		"where patches are not to be trusted, take a machine that can be thrown away", nil
+	return "a hostile patch could become root of the engine's machine, which has neither AppArmor nor SELinux nor user namespaces: " +
+		"its container has SYS_ADMIN. Judge strangers' patches on a machine that is for that", nil
 }
 
 func confined(options []string) bool {

@@ -46,9 +46,9 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	reply := model.Reply{
 		Message: message, Finish: finishOf(m.StopReason), Usage: usageOf(m.Usage), Model: m.Model, Raw: raw,
 	}
-	if price.Free || price.Known() && reply.Usage != (model.Usage{}) { // else nobody counted
+	if counted := reply.Usage.Prompt > 0; price.Known() && (counted || price.Free) {
 		reply.Cost = price.Of(reply.Usage)
-	} else {
+	} else { // there is no prompt of no tokens: what it took was not said
 		reply.Usage.Unpriced = 1
 	}
 	return reply, checkFinish(m)

@@ -26,6 +26,9 @@ type Named struct {
 // Route is a model.Model for one attempt; it is not safe for concurrent use.
 type Route struct {
 	models []Named
+	// made is who made what a provider wants back unchanged, which nobody else
+	// can read: thinking with a signature, encrypted reasoning.
+	made map[string]int
 	// pick is who is asked first at the next call.
 	pick func() int
 	// passOn says whether a failure is handed to the next model.
@@ -85,11 +88,22 @@ func Fallback(models []Named, on ...model.Status) *Route {
 func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	var before model.Reply // what those who failed took
 	for {
-		m := r.models[r.pick()]
-		reply, err := m.Query(ctx, messages)
+		n := r.pick()
+		m := r.models[n]
+		reply, err := m.Query(ctx, r.readable(messages, n))
 		if reply.Model == "" {
 			reply.Model = m.Name
 		}
+		if kept := reply.Message.Kept; len(kept) > 0 {
+			if r.made == nil {
+				r.made = map[string]int{}
+			}
+			r.made[string(kept)] = n
+		}
+		for i := range reply.Attempts {
+			reply.Attempts[i].Model = m.Name
+		}
+		reply.Attempts = append(before.Attempts, reply.Attempts...)
 		reply.Usage = reply.Usage.Add(before.Usage)
 		reply.Cost += before.Cost
 		reply.Tries += before.Tries
@@ -100,4 +114,23 @@ func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Repl
 		}
 		before = reply
 	}
+}
+
+// readable are the messages as a model can take them: without what another one
+// wants back.
+func (r *Route) readable(messages []model.Message, n int) []model.Message {
+	foreign := func(m model.Message) bool {
+		maker, ok := r.made[string(m.Kept)]
+		return len(m.Kept) > 0 && ok && maker != n
+	}
+	if !slices.ContainsFunc(messages, foreign) {
+		return messages
+	}
+	messages = slices.Clone(messages)
+	for i := range messages {
+		if foreign(messages[i]) {
+			messages[i].Kept = nil
+		}
+	}
+	return messages
 }

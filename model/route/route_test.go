@@ -3,6 +3,7 @@ package route_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +21,10 @@ type voice struct {
 
 func (v *voice) Query(context.Context, []model.Message) (model.Reply, error) {
 	v.calls++
-	reply := model.Reply{Model: v.says, Tries: 2, Cost: 1, Usage: model.Usage{Prompt: 10}}
+	reply := model.Reply{
+		Model: v.says, Tries: 2, Cost: 1, Usage: model.Usage{Prompt: 10},
+		Attempts: []model.Attempt{{Code: 10 * v.calls}, {Code: 10*v.calls + 1}},
+	}
 	if v.calls <= len(v.errs) && v.errs[v.calls-1] != nil {
 		return reply, v.errs[v.calls-1]
 	}
@@ -138,6 +142,48 @@ func TestFallbackAddsUp(t *testing.T) {
 	if err != nil || reply.Tries != 4 || reply.Cost != 2 || reply.Usage.Prompt != 20 || reply.Model != "b" {
 		t.Errorf("%+v, %v", reply, err)
 	}
+	var requests strings.Builder
+	for _, a := range reply.Attempts {
+		fmt.Fprintf(&requests, "%s%d ", a.Model, a.Code)
+	}
+	if requests.String() != "a10 a11 b10 b11 " {
+		t.Errorf("requests %s", &requests)
+	}
+}
+
+// TestWhatIsKeptIsForItsMaker gives nobody the signed thinking of another one,
+// and leaves the history as it is.
+func TestWhatIsKeptIsForItsMaker(t *testing.T) {
+	a, b := &maker{kept: "a's"}, &maker{kept: "b's"}
+	m, err := route.Interleave([]route.Named{{"a", a}, {"b", b}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := []model.Message{{Role: model.Assistant, Kept: []byte("of before")}}
+	for range 4 {
+		reply, err := m.Query(t.Context(), history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		history = append(history, reply.Message)
+	}
+	if a.given != "of before,,|of before,a's,,|" || b.given != "of before,,|of before,,b's,,|" {
+		t.Errorf("the first was given %s, the second %s", a.given, b.given)
+	}
+	if string(history[1].Kept) != "a's" || string(history[2].Kept) != "b's" {
+		t.Error("the history was changed")
+	}
+}
+
+// maker says something that it wants back.
+type maker struct{ kept, given string }
+
+func (m *maker) Query(_ context.Context, messages []model.Message) (model.Reply, error) {
+	for _, message := range messages {
+		m.given += string(message.Kept) + ","
+	}
+	m.given += "|"
+	return model.Reply{Message: model.Message{Role: model.Assistant, Kept: []byte(m.kept)}}, nil
 }
 
 func TestFallbackStopsWithItsContext(t *testing.T) {

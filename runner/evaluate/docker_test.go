@@ -175,6 +175,16 @@ func TestPatches(t *testing.T) {
 			},
 		},
 		{
+			// PID 1 shrugs it off; what a script does to itself is its own affair.
+			name: "kills all it can reach", row: withTest(in, "kill -9 1; kill -TERM 1; echo still here; kill -9 -1; kill -9 $$"), patch: in.Patch,
+			class: evaluate.Unresolved, files: judged, with: "git apply --verbose",
+			check: func(t *testing.T, b *bench, _ evaluate.Record) {
+				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "\nstill here\n") {
+					t.Errorf("the log is\n%s", log)
+				}
+			},
+		},
+		{
 			name: "fills a file system of its own", row: withTest(in, "head -c 64M /dev/zero > /scratch/full; head -c 1M /dev/zero > /scratch/more; df /scratch; (exit 1)"),
 			patch: in.Patch, class: evaluate.Unresolved, files: judged, with: "git apply --verbose",
 			change: func(c *docker.Config) { c.Tmpfs = map[string]int64{"/scratch": 8 << 20} },

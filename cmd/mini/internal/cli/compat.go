@@ -157,6 +157,15 @@ func ownName(name string) string {
 // checkModelName finds a name in litellm's form where it goes to OpenAI or to
 // Anthropic, who would refuse it for every instance.
 func checkModelName(cfg *configs.Resolved) error {
+	for _, one := range modelsOf(cfg) {
+		if err := checkOneName(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkOneName(cfg *configs.Resolved) error {
 	provider, own, ok := strings.Cut(cfg.Model.Name, "/")
 	if !ok || cfg.Model.Class == "scripted" || cfg.Model.BaseURL != "" {
 		return nil

@@ -83,12 +83,14 @@ func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
 		unfit = runner.Fit(o.output)
 	}
 	cache, _ := cacheDir() // the check says what is wrong
+	var servers []doctor.Server
+	for _, one := range modelsOf(cfg) {
+		servers = append(servers, serverOf(one))
+	}
 	c := doctor.Config{
 		Environment: cfg.Environment.Class, HelperDir: cfg.Environment.HelperDir, Platform: cfg.Environment.Platform,
 		MemoryBytes: memoryOf(container), Workers: cfg.Run.Workers,
-		Scripted: cfg.Model.Class == "scripted", Model: cfg.Model.Name,
-		BaseURL: modelsRoot(cfg), Anthropic: cfg.Model.Class == "anthropic", OwnServer: cfg.Model.BaseURL != "",
-		KeyEnv: cfg.Model.APIKeyEnv, Key: os.Getenv(cfg.Model.APIKeyEnv),
+		Servers: servers,
 		Sandbox: sandbox, Settings: settings, Dir: here, Unfit: unfit, Cache: cache, Hub: pingHub, Hint: hintOf, Terminal: terminalOf(s),
 	}
 	if len(o.subsets) > 0 {
@@ -190,6 +192,16 @@ func terminalOf(s Streams) string {
 		return "a terminal that does not say how large it is"
 	}
 	return fmt.Sprintf("%d columns, %d lines, TERM=%s", width, height, cmp.Or(os.Getenv("TERM"), "(not set)"))
+}
+
+// serverOf is where the model of a configuration is asked.
+func serverOf(cfg *configs.Resolved) doctor.Server {
+	m := cfg.Model
+	return doctor.Server{
+		Scripted: m.Class == "scripted", Model: m.Name,
+		BaseURL: modelsRoot(cfg), Anthropic: m.Class == "anthropic", OwnServer: m.BaseURL != "",
+		KeyEnv: m.APIKeyEnv, Key: os.Getenv(m.APIKeyEnv),
+	}
 }
 
 // modelsRoot is below which a server has the list of its models. The address of

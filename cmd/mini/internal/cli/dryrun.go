@@ -118,6 +118,13 @@ func diskText(p imagePlan) string {
 }
 
 func modelText(m modelPlan) string {
+	if m.Route != "" {
+		var models []string
+		for _, one := range m.Models {
+			models = append(models, modelText(one))
+		}
+		return m.Route + " of " + strings.Join(models, "; ")
+	}
 	if m.Class == "scripted" {
 		return "none: the replies are scripted, and come from a file"
 	}

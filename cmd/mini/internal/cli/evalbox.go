@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
@@ -115,7 +118,8 @@ func (s *sandboxes) evaluating(ctx context.Context, cfg *configs.Resolved, run s
 // warn says what patches could do to the engine's machine.
 func (b evalBoxes) warn(ctx context.Context, w io.Writer) {
 	if text, err := b.engine.Exposure(ctx, b.base); err == nil && text != "" { // an engine that does not answer is met again
-		_, _ = fmt.Fprintln(w, "mini: warning: evaluation:", text) // only for people
+		text = strings.ReplaceAll(ansi.Wordwrap("warning: "+text, helpWidth-len("mini: "), ""), "\n", "\n      ")
+		_, _ = fmt.Fprintln(w, "mini: "+text) // only for people
 	}
 }
 

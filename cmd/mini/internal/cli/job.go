@@ -301,5 +301,6 @@ func headerOf(cfg *configs.Resolved, environmentClass string) (trajectories.Head
 	})
 	return trajectories.Header{
 		MiniVersion: Version, ModelClass: cfg.Model.Class, EnvironmentClass: environmentClass, Config: config,
+		Tools: cfg.Agent.Tools(),
 	}, err
 }

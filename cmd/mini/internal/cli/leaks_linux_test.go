@@ -148,6 +148,9 @@ func (p *leakPlace) containers(all bool) []string {
 	}
 	var names []string
 	for _, l := range list {
+		if l.State == "dead" && len(l.Labels) == 0 {
+			continue // the husk of one that an engine was removing when it was killed
+		}
 		names = append(names, strings.Join(l.Names, ",")+" "+l.State)
 	}
 	return names

@@ -8,17 +8,19 @@ import (
 // setImages tells the agent what its model takes, and gives it what fetches.
 func setImages(cfg *configs.Resolved) error {
 	i := &cfg.Agent.Images
-	switch cfg.Model.Images {
-	case "yes":
-		i.Taken = true
-	case "no":
-		i.Taken = false
-	default:
-		known, err := factsOf(cfg)
-		if err != nil {
-			return err
+	i.Taken = true // where every model of a route takes them
+	for _, one := range modelsOf(cfg) {
+		switch one.Model.Images {
+		case "yes":
+		case "no":
+			i.Taken = false
+		default:
+			known, err := factsOf(one)
+			if err != nil {
+				return err
+			}
+			i.Taken = i.Taken && known.Images
 		}
-		i.Taken = known.Images
 	}
 	if i.Fetch && i.Fetcher == nil {
 		i.Fetcher = web.New(false)

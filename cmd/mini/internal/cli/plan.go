@@ -67,6 +67,15 @@ type modelPlan struct {
 	BaseURL    string `json:"base_url,omitempty"`
 	KeyEnv     string `json:"api_key_env,omitempty"`
 	KeyPresent bool   `json:"key_present"`
+	// Route is the kind of a route, and Models are its models.
+	Route  string      `json:"route,omitempty"`
+	Models []modelPlan `json:"models,omitempty"`
+}
+
+func planModel(m configs.Model) modelPlan {
+	return modelPlan{
+		Class: m.Class, Name: m.Name, BaseURL: m.BaseURL, KeyEnv: m.APIKeyEnv, KeyPresent: os.Getenv(m.APIKeyEnv) != "",
+	}
 }
 
 // costPlan is how much money may be spent at most: nil where nothing bounds it.
@@ -100,11 +109,15 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 	p := plan{
 		Datasets: w.dataset.Editions, Rows: w.dataset.Rows, Selected: len(w.rows), Folder: j.dir,
 		Workers: cfg.Run.Workers, Sandbox: cfg.Environment.Class,
-		Model: modelPlan{
-			Class: cfg.Model.Class, Name: cfg.Model.Name,
-			BaseURL: cfg.Model.BaseURL,
-			KeyEnv:  cfg.Model.APIKeyEnv, KeyPresent: os.Getenv(cfg.Model.APIKeyEnv) != "",
-		},
+		Model: planModel(cfg.Model),
+	}
+	if kind := cfg.Model.Route.Kind; kind != "" {
+		p.Model = modelPlan{Class: cfg.Model.Class, Name: modelName(cfg), KeyPresent: true, Route: kind}
+		for _, one := range modelsOf(cfg) {
+			m := planModel(one.Model)
+			p.Model.Models = append(p.Model.Models, m)
+			p.Model.KeyPresent = p.Model.KeyPresent && m.KeyPresent
+		}
 	}
 	if cfg.Run.Eval {
 		skip, why := j.ungradable()
@@ -129,7 +142,7 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 			needed = append(needed, imageNeed(cfg, in))
 		}
 	}
-	known, err := factsOf(cfg)
+	known, err := factsOfAll(cfg)
 	if err != nil {
 		return p, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/minibench/mini/configs"
@@ -25,7 +26,8 @@ type facts struct {
 	source string
 }
 
-// factsOf looks in the configuration, then in the user's table, then in mini's.
+// factsOf is about the one model of a configuration without a route, or with
+// that of one (see modelsOf). It looks in the configuration, then in the user's table, then in mini's.
 // Prices of the table hold at its hosts only, unless model.price_as names the
 // model whose price is meant, whoever serves it.
 func factsOf(cfg *configs.Resolved) (facts, error) {
@@ -111,23 +113,54 @@ func bills(m configs.Model) bool {
 // will know it: a bound that cannot hold is none. The shipped bound stops no
 // model whose price is not known; then it is said once that it does not hold.
 func costBounds(w io.Writer, cfg *configs.Resolved) error {
-	f, err := factsOf(cfg)
-	if err != nil || f.source != "" || bills(cfg.Model) {
-		return err
-	}
-	for _, bound := range []struct {
-		key   string
-		value float64
-	}{{"agent.cost_limit", cfg.Agent.CostLimit}, {"run.total_cost_limit", cfg.Run.TotalCostLimit}} {
-		origin, ok := cfg.Origin(bound.key)
-		if bound.value > 0 && ok && !origin.Shipped() {
-			return usagef("%s is %v (%s), and what %s costs at %s is not known; set model.price, model.price_as or model.price_file (model.price.free=true costs nothing), or the bound to 0",
-				bound.key, bound.value, origin, cfg.Model.Name, baseURL(cfg.Model))
+	var unknown []string
+	for _, one := range modelsOf(cfg) {
+		f, err := factsOf(one)
+		if err != nil {
+			return err
+		}
+		if f.source != "" || bills(one.Model) {
+			continue
+		}
+		for _, bound := range []struct {
+			key   string
+			value float64
+		}{{"agent.cost_limit", cfg.Agent.CostLimit}, {"run.total_cost_limit", cfg.Run.TotalCostLimit}} {
+			origin, ok := cfg.Origin(bound.key)
+			if bound.value > 0 && ok && !origin.Shipped() {
+				return usagef("%s is %v (%s), and what %s costs at %s is not known; set model.price, model.price_as or model.price_file (model.price.free=true costs nothing), or the bound to 0",
+					bound.key, bound.value, origin, one.Model.Name, baseURL(one.Model))
+			}
+		}
+		if name := fmt.Sprintf("%.80q", one.Model.Name); !slices.Contains(unknown, name) {
+			unknown = append(unknown, name)
 		}
 	}
-	if cfg.Agent.CostLimit > 0 {
-		_, err := fmt.Fprintf(w, "mini: note: what %.80q costs is not known, so no cost limit holds; tokens and steps are counted (model.price sets a price)\n", cfg.Model.Name)
+	if cfg.Agent.CostLimit > 0 && len(unknown) > 0 {
+		_, err := fmt.Fprintf(w, "mini: note: what %s costs is not known, so no cost limit holds; tokens and steps are counted (model.price sets a price)\n", strings.Join(unknown, ", "))
 		return err
 	}
 	return nil
+}
+
+// factsOfAll is what holds for a plan: a price is known where that of every model
+// is, and its source is that of all.
+func factsOfAll(cfg *configs.Resolved) (facts, error) {
+	var all facts
+	var sources []string
+	for _, one := range modelsOf(cfg) {
+		f, err := factsOf(one)
+		if err != nil {
+			return facts{}, err
+		}
+		if f.source == "" {
+			return facts{}, nil
+		}
+		all.Model = f.Model
+		if !slices.Contains(sources, f.source) {
+			sources = append(sources, f.source)
+		}
+	}
+	all.source = strings.Join(sources, " and ")
+	return all, nil
 }

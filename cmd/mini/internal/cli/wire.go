@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"sync"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/agent/protocol"
@@ -41,9 +43,7 @@ func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (ru
 		}
 		return scriptedModels{script, speaks, duration(cfg.Model.Delay)}, nil
 	default:
-		news := &providerNews{}
-		m, err := newProvider(cfg, &governor.Governors{}, news.changed)
-		return oneModel{m, news}, err
+		return newProviders(cfg)
 	}
 }
 
@@ -101,7 +101,7 @@ func newProvider(cfg *configs.Resolved, all *governor.Governors, changed func(go
 		return nil, before(err)
 	}
 	wait := duration(m.MaxWait)
-	g := all.For(m.BaseURL, key, governor.Config{
+	g := all.For(baseURL(m), key, governor.Config{
 		Requests: m.RequestsPerMinute, Tokens: m.TokensPerMinute, Concurrent: m.MaxConcurrent, MaxPause: wait, Changed: changed,
 	})
 	return retry.New(g.Model(client), retry.Policy{MaxTries: m.MaxTries, MaxWait: wait}), nil
@@ -121,12 +121,19 @@ func newClient(m configs.Model, key string, tools []model.Definition) (model.Mod
 	})
 }
 
-// modelName is what predictions are signed with.
+// modelName is what predictions are signed with: the models of a route all sign,
+// unless they have a name together.
 func modelName(cfg *configs.Resolved) string {
-	if cfg.Model.Name == "" {
-		return cfg.Model.Class
+	if cfg.Model.Name != "" {
+		return cfg.Model.Name
 	}
-	return cfg.Model.Name
+	var names []string
+	for _, one := range cfg.Routed() {
+		if name := cmp.Or(one.Model.Name, one.Model.Class); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "+")
 }
 
 // oneModel answers for every instance.
@@ -196,33 +203,5 @@ func (m slowModel) Query(ctx context.Context, history []model.Message) (model.Re
 		return m.Model.Query(ctx, history)
 	case <-ctx.Done():
 		return model.Reply{}, context.Cause(ctx)
-	}
-}
-
-// providerNews passes on what a provider lets through, once somebody listens.
-type providerNews struct {
-	mu   sync.Mutex
-	emit func(runner.Event)
-}
-
-// listen passes news of the models' provider to emit from now on.
-func listen(models runner.Models, emit func(runner.Event)) {
-	m, ok := models.(oneModel)
-	if !ok {
-		return
-	}
-	m.news.mu.Lock()
-	defer m.news.mu.Unlock()
-	m.news.emit = emit
-}
-
-func (p *providerNews) changed(s governor.State) {
-	p.mu.Lock()
-	emit := p.emit
-	p.mu.Unlock()
-	if emit != nil {
-		emit(runner.Event{Type: runner.Provider, Provider: &runner.ProviderState{
-			Limit: s.Limit, InFlight: s.InFlight, Waiting: s.Waiting, Pause: max(0, time.Until(s.PausedUntil).Seconds()),
-		}})
 	}
 }

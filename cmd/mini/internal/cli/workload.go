@@ -43,8 +43,10 @@ func (o *benchOptions) load(ctx context.Context, s Streams) (workload, error) {
 // checkAgent finds every mistake in prompts before a model is called, also
 // those that only some rows bring out.
 func checkAgent(cfg *configs.Resolved, rows []datasets.Instance) (*agent.Agent, error) {
-	if err := setImages(cfg); err != nil {
-		return nil, err
+	for _, set := range []func(*configs.Resolved) error{setImages, setWindow} {
+		if err := set(cfg); err != nil {
+			return nil, err
+		}
 	}
 	a, err := agent.New(cfg.Agent)
 	if err != nil {

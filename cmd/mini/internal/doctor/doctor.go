@@ -49,18 +49,8 @@ type Config struct {
 	MemoryBytes int64  // a sandbox may use
 	Workers     int
 
-	// Model is what is asked; a scripted one needs no server.
-	Scripted bool
-	Model    string
-
-	// Anthropic says that the server speaks Anthropic's API, not OpenAI's.
-	Anthropic bool
-	// BaseURL is the server's address, "/v1" included; OwnServer says that the user named it,
-	// so that it may need no key.
-	BaseURL   string
-	OwnServer bool
-	KeyEnv    string // the name of the variable with the key
-	Key       string `json:"-"` // sent to BaseURL and nowhere else, never shown
+	// Servers are where the models are asked: one, or those of a route.
+	Servers []Server
 
 	// Settings is what is wrong with flags, files or variables; the others
 	// are the defaults then.
@@ -104,6 +94,20 @@ const (
 	allTimeout = 9 * time.Second
 )
 
+// Server is where a model is asked; a scripted one needs none.
+type Server struct {
+	Scripted bool
+	Model    string
+	// Anthropic says that the server speaks Anthropic's API, not OpenAI's.
+	Anthropic bool
+	// BaseURL is the server's address, "/v1" included; OwnServer says that the user named it,
+	// so that it may need no key.
+	BaseURL   string
+	OwnServer bool
+	KeyEnv    string // the name of the variable with the key
+	Key       string `json:"-"` // sent to BaseURL and nowhere else, never shown
+}
+
 // Examine makes all checks at the same time. It returns within ten seconds,
 // whatever hangs.
 func Examine(ctx context.Context, cfg Config) []Check {
@@ -115,8 +119,8 @@ func Examine(ctx context.Context, cfg Config) []Check {
 		{"sandbox", Fail, e.sandbox},
 		{"images", Warn, e.plan},
 		{"disk", Warn, e.disks},
-		{"key", Warn, e.key},
-		{"model", Warn, e.endpoint},
+		{"key", Warn, e.ofServers(Server.key)},
+		{"model", Warn, e.ofServers(Server.endpoint)},
 		{"datasets", Warn, e.hub},
 		{"proxy", Warn, e.proxy},
 		{"programs", Warn, e.programs},

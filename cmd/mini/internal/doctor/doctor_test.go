@@ -131,7 +131,7 @@ func TestEndpoint(t *testing.T) {
 				_, _ = w.Write([]byte(tt.body))
 			}))
 			defer server.Close()
-			e := &examination{Config: Config{BaseURL: server.URL + "/v1/", Model: tt.model, Key: tt.key, KeyEnv: "THE_KEY"}}
+			e := Server{BaseURL: server.URL + "/v1/", Model: tt.model, Key: tt.key, KeyEnv: "THE_KEY"}
 			got := e.endpoint(t.Context())[0]
 			finding := strings.ReplaceAll(got.Finding, strings.TrimPrefix(server.URL, "http://"), "HOST")
 			if got.Mark != tt.mark || finding != tt.finding {
@@ -159,7 +159,7 @@ func TestAnthropicEndpoint(t *testing.T) {
 	for name, want := range map[string]Mark{
 		"claude-sonnet-4-5": OK, "claude-sonnet-4-5-20250929": OK, "claude-opus-5": OK, "claude-sonnet-4": Warn, "claude-opus": Warn,
 	} {
-		e := &examination{Config: Config{BaseURL: server.URL + "/v1", Anthropic: true, Model: name, Key: testKey, KeyEnv: "THE_KEY"}}
+		e := Server{BaseURL: server.URL + "/v1", Anthropic: true, Model: name, Key: testKey, KeyEnv: "THE_KEY"}
 		if got := e.endpoint(t.Context())[0]; got.Mark != want || strings.Contains(got.Finding+got.Advice, testKey) {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -174,7 +174,7 @@ func TestEndpointThatCannotBeReached(t *testing.T) {
 		"ftp://host/v1":                    "the server's address is no URL",
 		"http://user:" + testKey + "@%zz/": "the server's address is no URL",
 	} {
-		e := &examination{Config: Config{BaseURL: address, Key: testKey}}
+		e := Server{BaseURL: address, Key: testKey}
 		got := e.endpoint(t.Context())[0]
 		if got.Mark != Warn || !strings.Contains(got.Finding, want) || strings.Contains(got.Finding+got.Advice, testKey) {
 			t.Errorf("%s: %+v", address, got)
@@ -201,19 +201,28 @@ func TestReason(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	for _, tt := range []struct {
-		cfg  Config
-		mark Mark
-		text string
+		server Server
+		mark   Mark
+		text   string
 	}{
-		{Config{Scripted: true}, OK, "scripted"},
-		{Config{KeyEnv: "K", Key: testKey}, OK, "K is set"},
-		{Config{KeyEnv: "K", OwnServer: true}, OK, "may need none"},
-		{Config{KeyEnv: "K"}, Warn, "K is not set"},
+		{Server{Scripted: true}, OK, "scripted"},
+		{Server{KeyEnv: "K", Key: testKey}, OK, "K is set"},
+		{Server{KeyEnv: "K", OwnServer: true}, OK, "may need none"},
+		{Server{KeyEnv: "K"}, Warn, "K is not set"},
 	} {
-		got := (&examination{Config: tt.cfg}).key(t.Context())[0]
+		got := tt.server.key(t.Context())[0]
 		if got.Mark != tt.mark || !strings.Contains(got.Finding, tt.text) || strings.Contains(got.Finding+got.Advice, testKey) {
 			t.Errorf("%+v", got)
 		}
+	}
+}
+
+// TestServersOfARoute says once what is so of several.
+func TestServersOfARoute(t *testing.T) {
+	e := &examination{Config: Config{Servers: []Server{{KeyEnv: "A", Key: testKey}, {KeyEnv: "B"}, {KeyEnv: "A", Key: testKey}}}}
+	got := e.ofServers(Server.key)(t.Context())
+	if len(got) != 2 || got[0].Mark != OK || got[1].Mark != Warn || !strings.Contains(got[1].Finding, "B is not set") {
+		t.Errorf("%+v", got)
 	}
 }
 

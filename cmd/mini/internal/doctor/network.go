@@ -12,22 +12,42 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/minibench/mini/runner/report"
 )
 
-// key says whether there is one, and nothing else of it.
-func (e *examination) key(context.Context) []Check {
-	switch {
-	case e.Scripted:
-		return []Check{{"key", OK, "the replies are scripted; none is needed", ""}}
-	case e.Key != "":
-		return []Check{{"key", OK, e.KeyEnv + " is set", ""}}
-	case e.OwnServer:
-		return []Check{{"key", OK, e.KeyEnv + " is not set; a server of one's own may need none", ""}}
+// ofServers checks each server. What is so of several is said once.
+func (e *examination) ofServers(check func(Server, context.Context) []Check) func(context.Context) []Check {
+	return func(ctx context.Context) []Check {
+		found := make([][]Check, len(e.Servers))
+		var all sync.WaitGroup
+		for i, s := range e.Servers {
+			all.Go(func() { found[i] = check(s, ctx) })
+		}
+		all.Wait()
+		var checks []Check
+		for _, c := range slices.Concat(found...) {
+			if !slices.Contains(checks, c) {
+				checks = append(checks, c)
+			}
+		}
+		return checks
 	}
-	return []Check{{"key", Warn, e.KeyEnv + " is not set", "export " + e.KeyEnv + "=..., or name a server that needs none: -c model.base_url=URL"}}
+}
+
+// key says whether there is one, and nothing else of it.
+func (s Server) key(context.Context) []Check {
+	switch {
+	case s.Scripted:
+		return []Check{{"key", OK, "the replies are scripted; none is needed", ""}}
+	case s.Key != "":
+		return []Check{{"key", OK, s.KeyEnv + " is set", ""}}
+	case s.OwnServer:
+		return []Check{{"key", OK, s.KeyEnv + " is not set; a server of one's own may need none", ""}}
+	}
+	return []Check{{"key", Warn, s.KeyEnv + " is not set", "export " + s.KeyEnv + "=..., or name a server that needs none: -c model.base_url=URL"}}
 }
 
 // maxModels bounds the list of a server's models, in bytes.
@@ -35,21 +55,21 @@ const maxModels = 4 << 20
 
 // endpoint asks the model's server for its models: that costs nothing, and
 // shows that it is there and takes the key.
-func (e *examination) endpoint(ctx context.Context) []Check {
-	if e.Scripted {
+func (s Server) endpoint(ctx context.Context) []Check {
+	if s.Scripted {
 		return nil
 	}
-	u, err := url.Parse(e.BaseURL)
+	u, err := url.Parse(s.BaseURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return []Check{{"model", Warn, "the server's address is no URL", "it looks like https://HOST/v1; see model.base_url and " + e.baseURLEnv()}}
+		return []Check{{"model", Warn, "the server's address is no URL", "it looks like https://HOST/v1; see model.base_url and " + s.baseURLEnv()}}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("models").String(), nil)
 	if err != nil {
-		return []Check{{"model", Warn, "the server's address is no URL", "see model.base_url and " + e.baseURLEnv()}}
+		return []Check{{"model", Warn, "the server's address is no URL", "see model.base_url and " + s.baseURLEnv()}}
 	}
-	e.authorize(req)
+	s.authorize(req)
 	defer http.DefaultClient.CloseIdleConnections() // the process is about to end
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
@@ -57,14 +77,14 @@ func (e *examination) endpoint(ctx context.Context) []Check {
 		return []Check{{"model", Warn, u.Host + " does not answer: " + reason(err), "is the address right, and does a proxy stand between? A batch needs it"}}
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read as far as it matters
-	return []Check{e.answer(u.Host, resp)}
+	return []Check{s.answer(u.Host, resp)}
 }
 
 // authorize shows the key in the way of the server's API.
-func (e *examination) authorize(req *http.Request) {
-	key := strings.TrimSpace(e.Key)
+func (s Server) authorize(req *http.Request) {
+	key := strings.TrimSpace(s.Key)
 	switch {
-	case e.Anthropic:
+	case s.Anthropic:
 		req.URL.RawQuery = "limit=1000" // else the newest twenty
 		req.Header.Set("Anthropic-Version", "2023-06-01")
 		if key != "" {
@@ -75,8 +95,8 @@ func (e *examination) authorize(req *http.Request) {
 	}
 }
 
-func (e *examination) baseURLEnv() string {
-	if e.Anthropic {
+func (s Server) baseURLEnv() string {
+	if s.Anthropic {
 		return "ANTHROPIC_BASE_URL"
 	}
 	return "OPENAI_BASE_URL"
@@ -84,21 +104,21 @@ func (e *examination) baseURLEnv() string {
 
 // has says whether a list has the model. Anthropic's has names with dates, and
 // takes them without.
-func (e *examination) has(names []string) bool {
+func (s Server) has(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		return name == e.Model || e.Anthropic && strings.HasPrefix(name, e.Model+"-20")
+		return name == s.Model || s.Anthropic && strings.HasPrefix(name, s.Model+"-20")
 	})
 }
 
 // answer judges what the server said.
-func (e *examination) answer(host string, resp *http.Response) Check {
+func (s Server) answer(host string, resp *http.Response) Check {
 	code := resp.StatusCode
 	switch {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		if e.Key == "" {
-			return Check{"model", Warn, fmt.Sprintf("%s answers, and wants a key (%d)", host, code), "export " + e.KeyEnv + "=..."}
+		if s.Key == "" {
+			return Check{"model", Warn, fmt.Sprintf("%s answers, and wants a key (%d)", host, code), "export " + s.KeyEnv + "=..."}
 		}
-		return Check{"model", Warn, fmt.Sprintf("%s refuses the key in %s (%d)", host, e.KeyEnv, code), "is it the key for this server, and still valid?"}
+		return Check{"model", Warn, fmt.Sprintf("%s refuses the key in %s (%d)", host, s.KeyEnv, code), "is it the key for this server, and still valid?"}
 	case code == http.StatusTooManyRequests:
 		return Check{"model", Warn, host + " answers that there were too many requests (429)", "wait, or use fewer workers"}
 	case code >= 500:
@@ -110,13 +130,13 @@ func (e *examination) answer(host string, resp *http.Response) Check {
 	switch {
 	case err != nil || len(names) == 0:
 		return Check{"model", OK, host + " answers; its list of models says nothing", ""}
-	case e.Model == "":
+	case s.Model == "":
 		return Check{"model", OK, fmt.Sprintf("%s answers and has %s; -m picks one", host, report.Count(len(names), "model")), ""}
-	case e.has(names):
-		return Check{"model", OK, fmt.Sprintf("%s answers and has %s", host, e.Model), ""}
+	case s.has(names):
+		return Check{"model", OK, fmt.Sprintf("%s answers and has %s", host, s.Model), ""}
 	}
 	return Check{
-		"model", Warn, fmt.Sprintf("%s answers, and %s is not among its %s", host, e.Model, report.Count(len(names), "model")),
+		"model", Warn, fmt.Sprintf("%s answers, and %s is not among its %s", host, s.Model, report.Count(len(names), "model")),
 		"it has " + some(names),
 	}
 }
