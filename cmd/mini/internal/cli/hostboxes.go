@@ -137,7 +137,13 @@ func unguarded(err error) bool {
 
 // keyVariables are those with keys of models, which no command is to see unless
 // environment.forward_env says so.
-func keyVariables(cfg *configs.Resolved) []string { return []string{cfg.Model.APIKeyEnv} }
+func keyVariables(cfg *configs.Resolved) []string {
+	var names []string
+	for _, one := range modelsOf(cfg) {
+		names = append(names, one.Model.APIKeyEnv)
+	}
+	return names
+}
 
 func localBoxes(e configs.Environment, hidden []string, program *child.Program) func(context.Context, workFolder) (env.Environment, error) {
 	return func(ctx context.Context, f workFolder) (env.Environment, error) {
