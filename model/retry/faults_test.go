@@ -56,7 +56,10 @@ func connect(t *testing.T, l *fake.Memory, api string, stream bool) model.Model 
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DialContext: l.DialContext, DisableKeepAlives: true}}
 	tools := []model.Definition{{Name: "bash", Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}}}`)}}
-	var m model.Model
+	var m interface {
+		model.Model
+		io.Closer
+	}
 	var err error
 	if api == "anthropic" {
 		m, err = anthropic.New(anthropic.Config{Name: "m", BaseURL: "http://fake", APIKey: marker, Stream: stream, Price: price, Tools: tools, HTTPClient: client})
@@ -67,7 +70,7 @@ func connect(t *testing.T, l *fake.Memory, api string, stream bool) model.Model 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := m.(io.Closer).Close(); err != nil {
+		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -142,7 +145,8 @@ func badDays() []bad {
 		{rule: of("empty-choices", "openai")},
 		{rule: of("empty-choices", "anthropic"), answered: true}, // which may say nothing
 		{rule: rule("no-finish")},
-		{rule: fake.Rule{Fault: "huge", Size: 65 << 20}},
+		{rule: fake.Rule{Fault: "huge", Size: 65 << 20, Stream: yes(false)}}, // more than is read
+		{rule: fake.Rule{Fault: "huge", Size: 1 << 20}, answered: true},
 		// Replies, whatever they are worth: they are the model's.
 		{rule: rule("length"), answered: true, finish: model.FinishLength},
 		{rule: of("context-finish", "openai"), answered: true, finish: model.FinishLength},
