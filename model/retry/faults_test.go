@@ -67,8 +67,8 @@ func connect(t *testing.T, l *fake.Memory, api string, stream bool) model.Model 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := m.(io.Closer).Close(); err != nil {
-			t.Error(err)
+		if c, ok := m.(io.Closer); !ok || c.Close() != nil {
+			t.Error("the model is not closed")
 		}
 	})
 	return m
