@@ -87,7 +87,7 @@ func (r *Resolved) routed(i int) (*Resolved, error) {
 		}
 	}
 	if class, ok := set["model_class"]; ok && class != m.Class {
-		m.BaseURL, m.Headers, m.Cache = "", nil, ""
+		m.BaseURL, m.Headers, m.Cache, m.SendReasoning = "", nil, "", false
 		m.APIKeyEnv = KeyEnv(fmt.Sprint(class))
 	}
 	if set["price"] != nil || set["price_as"] != nil {

@@ -30,6 +30,9 @@ type Config struct {
 	// secrets are left out (see Secret) and those of git (GIT_*), and wins over
 	// them.
 	Env map[string]string
+	// Hidden names variables of the host that are left out, too: secrets by
+	// another name. What Env has under such a name stays.
+	Hidden []string
 	// CleanEnv leaves out all of the host's variables but those that child.Plain
 	// names.
 	CleanEnv bool
@@ -145,7 +148,7 @@ func (l *Local) start(ctx context.Context) error {
 
 // environ is what every command starts with.
 func (c Config) environ() []string {
-	host := withoutGit(withoutSecrets(os.Environ()))
+	host := withoutGit(withoutSecrets(os.Environ(), c.Hidden))
 	if c.CleanEnv {
 		host = child.Plain(host)
 	}

@@ -97,7 +97,8 @@ func TestVariables(t *testing.T) {
 	t.Setenv("MINI_TEST_API_KEY", "hidden")
 	t.Setenv("MINI_TEST_GIVEN_TOKEN", "of the host")
 	t.Setenv("MINI_TEST_PLAIN", "seen")
-	box := openWith(t, local.Config{Env: map[string]string{"MINI_TEST_GIVEN_TOKEN": "given"}})
+	t.Setenv("MINI_TEST_PLAIN_TOO", "hidden by name")
+	box := openWith(t, local.Config{Env: map[string]string{"MINI_TEST_GIVEN_TOKEN": "given"}, Hidden: []string{"MINI_TEST_PLAIN_TOO"}})
 	if got := run(t, box, `echo "${MINI_TEST_API_KEY-unset} $MINI_TEST_GIVEN_TOKEN $MINI_TEST_PLAIN"`); got != "unset given seen\n" {
 		t.Errorf("output %q", got)
 	}

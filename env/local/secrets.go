@@ -33,10 +33,10 @@ var (
 	oddNames = []string{"PGPASSWORD", "MYSQL_PWD", "DOCKER_AUTH_CONFIG", "NETRC"}
 )
 
-func withoutSecrets(environ []string) []string {
+func withoutSecrets(environ, hidden []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return Secret(name)
+		return Secret(name) || slices.Contains(hidden, name)
 	})
 }
 

@@ -141,7 +141,7 @@ func (m *Model) newExchange() *transport.Exchange {
 // exchange returns the answer as a message object, streamed or not.
 func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk.MessageNewParams) (json.RawMessage, error) {
 	options := []option.RequestOption{
-		option.WithHTTPClient(&http.Client{Transport: x, CheckRedirect: sameServer, Jar: m.http.Jar}),
+		option.WithHTTPClient(&http.Client{Transport: x, CheckRedirect: transport.SameServer, Jar: m.http.Jar}),
 	}
 	if m.config.Stream {
 		options = append(options, option.WithJSONSet("stream", true))
@@ -157,19 +157,6 @@ func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk
 		return receive(resp.Body)
 	}
 	return io.ReadAll(resp.Body)
-}
-
-// sameServer lets no other server have the key, which the standard library
-// would send along, for it knows other headers only.
-func sameServer(req *http.Request, via []*http.Request) error {
-	first := via[0].URL
-	if len(via) >= 10 || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
-		return &model.Error{
-			Status: model.BadRequest, Err: fmt.Errorf("the server sends its callers on to %s://%.100s", req.URL.Scheme, req.URL.Host),
-			Hint: "set the base URL to where it sends them, if that is to have the key",
-		}
-	}
-	return nil
 }
 
 // broken is an answer that makes no sense; asking again may help.

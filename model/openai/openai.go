@@ -139,7 +139,7 @@ func (m *Model) newExchange(messages json.RawMessage) *transport.Exchange {
 func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMessage, x *transport.Exchange, streams bool) (json.RawMessage, error) {
 	conf := client.DefaultConfig(m.config.key())
 	conf.BaseURL = m.config.baseURL()
-	conf.HTTPClient = &http.Client{Transport: x, CheckRedirect: m.http.CheckRedirect, Jar: m.http.Jar}
+	conf.HTTPClient = &http.Client{Transport: x, CheckRedirect: transport.SameServer, Jar: m.http.Jar}
 	c := client.NewClientWithConfig(conf)
 
 	// The model's name is put in by the Exchange: the client library has rules

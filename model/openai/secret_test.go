@@ -3,13 +3,16 @@ package openai_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/openai"
 )
 
@@ -107,5 +110,35 @@ func TestNewRefuses(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// A server that sends its callers elsewhere does not get the key there: not even
+// on another port, or without TLS, where the standard library would send it.
+func TestRedirects(t *testing.T) {
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another server was asked, with %v", r.Header)
+	}))
+	defer thief.Close()
+	for _, stream := range []bool{false, true} {
+		_, err := ask(t, openai.Config{APIKey: secret, Stream: stream}, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, thief.URL+"/v1/chat/completions", http.StatusTemporaryRedirect)
+		})
+		if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.BadRequest || e.Retryable || !strings.Contains(e.Hint, "base URL") {
+			t.Errorf("error %v: %+v", err, e)
+		}
+		got, err := ask(t, openai.Config{APIKey: secret, Stream: stream}, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/chat/completions" {
+				http.Redirect(w, r, "/elsewhere", http.StatusPermanentRedirect)
+				return
+			}
+			if r.Header.Get("Authorization") != "Bearer "+secret {
+				t.Error("the key is lost")
+			}
+			says(200, "application/json", plain)(w, r)
+		})
+		if err != nil || got.Usage.Prompt != 100 {
+			t.Errorf("%+v, %v", got, err)
+		}
 	}
 }

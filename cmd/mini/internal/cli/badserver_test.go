@@ -2,10 +2,23 @@ package cli_test
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
+	"testing"
 )
+
+// newUnknown is a server with TLS whose certificate nobody trusts.
+func newUnknown(t *testing.T) *httptest.Server {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
 
 // badDays serves, below paths of their own, what goes wrong with servers, and
 // passes everything else on.
@@ -13,6 +26,7 @@ func badDays(well http.Handler) http.Handler {
 	var atOnce, refused atomic.Int32
 	mux := http.NewServeMux()
 	mux.Handle("/", well)
+	mux.Handle("/leaky/", leaky())
 	mux.HandleFunc("/page/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprint(w, "<!doctype html><title>Welcome</title>")

@@ -44,6 +44,7 @@ func TestBubblewrapScripts(t *testing.T) {
 
 func scripts(t *testing.T, dir string, vars map[string]string) {
 	server := newOpenAI(t)
+	unknown := newUnknown(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
@@ -57,6 +58,7 @@ func scripts(t *testing.T, dir string, vars map[string]string) {
 			e.Setenv("SERVER", server.URL+"/v1")
 			e.Setenv("SERVER_ROOT", server.URL)
 			e.Setenv("SERVER_TLS", "https"+strings.TrimPrefix(server.URL, "http"))
+			e.Setenv("SERVER_UNKNOWN", unknown.URL)
 			e.Setenv("SERVER_KEY", serverKey)
 			e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 			for name, value := range vars {

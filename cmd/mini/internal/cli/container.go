@@ -124,15 +124,12 @@ func checkContainer(ctx context.Context, cfg *configs.Resolved, engine *docker.E
 // forwarding are warnings about variables that are to be passed on.
 func forwarding(cfg *configs.Resolved) []string {
 	var w []string
-	keys := map[string]bool{}
-	for _, one := range modelsOf(cfg) {
-		keys[one.Model.APIKeyEnv] = true
-	}
+	keys := keyVariables(cfg)
 	for _, name := range cfg.Environment.ForwardEnv {
 		switch _, ok := os.LookupEnv(name); {
 		case !ok:
 			w = append(w, fmt.Sprintf("forward_env: %s is not set here, and so not in the sandboxes", name))
-		case keys[name]:
+		case slices.Contains(keys, name):
 			w = append(w, fmt.Sprintf("forward_env: %s is the model's key; the model can read it in its sandbox", name))
 		}
 	}

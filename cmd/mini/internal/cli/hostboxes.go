@@ -104,7 +104,7 @@ func (s *sandboxes) hostOpen(ctx context.Context, cfg *configs.Resolved) (err er
 	if s.class == "bubblewrap" {
 		return s.bubblewrap(ctx, e, program)
 	}
-	s.open = localBoxes(e, program)
+	s.open = localBoxes(e, keyVariables(cfg), program)
 	return nil
 }
 
@@ -135,14 +135,24 @@ func unguarded(err error) bool {
 	return runtime.GOOS != "linux" || errors.Is(err, binaries.ErrNotBuilt)
 }
 
-func localBoxes(e configs.Environment, program *child.Program) func(context.Context, workFolder) (env.Environment, error) {
+// keyVariables are those with keys of models, which no command is to see unless
+// environment.forward_env says so.
+func keyVariables(cfg *configs.Resolved) []string {
+	var names []string
+	for _, one := range modelsOf(cfg) {
+		names = append(names, one.Model.APIKeyEnv)
+	}
+	return names
+}
+
+func localBoxes(e configs.Environment, hidden []string, program *child.Program) func(context.Context, workFolder) (env.Environment, error) {
 	return func(ctx context.Context, f workFolder) (env.Environment, error) {
 		if program == nil {
 			f.warnings = append(f.warnings, "there is no helper here to watch over commands: they run on when mini is killed with kill -9")
 		}
 		box, err := local.New(ctx, local.Config{
 			Dir: f.dir, Disposable: f.own, Warnings: f.warnings, Helper: program,
-			Env: withForwarded(e), CleanEnv: e.CleanEnv, Timeout: duration(e.Timeout), Interpreter: e.Interpreter,
+			Env: withForwarded(e), CleanEnv: e.CleanEnv, Hidden: hidden, Timeout: duration(e.Timeout), Interpreter: e.Interpreter,
 		})
 		if err != nil {
 			return nil, err // not a typed nil

@@ -1,0 +1,22 @@
+package transport
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/minibench/mini/model"
+)
+
+// SameServer is for http.Client.CheckRedirect. It lets no other server have the
+// key: the standard library sends it along to another port, from https to http,
+// and everywhere in headers that it does not know.
+func SameServer(req *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if len(via) >= 10 || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
+		return &model.Error{
+			Status: model.BadRequest, Err: fmt.Errorf("the server sends its callers on to %s://%.100s", req.URL.Scheme, req.URL.Host),
+			Hint: "set the base URL to where it sends them, if that is to have the key",
+		}
+	}
+	return nil
+}
