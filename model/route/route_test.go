@@ -167,7 +167,7 @@ func TestWhatIsKeptIsForItsMaker(t *testing.T) {
 		}
 		history = append(history, reply.Message)
 	}
-	if a.given != "of before,,|of before,a's,,|" || b.given != "of before,,|of before,,b's,,|" {
+	if a.given != "of before,|of before,a's,,|" || b.given != "of before,,|of before,,b's,,|" {
 		t.Errorf("the first was given %s, the second %s", a.given, b.given)
 	}
 	if string(history[1].Kept) != "a's" || string(history[2].Kept) != "b's" {

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/tiktoken-go/tokenizer"
 	"github.com/tiktoken-go/tokenizer/codec"
 
 	"github.com/minibench/mini/model"
@@ -34,12 +33,18 @@ const (
 
 // Counter counts in the way of one model. The zero value knows lengths only. It
 // is safe for concurrent use.
-type Counter struct{ vocabulary func() tokenizer.Codec }
+type Counter struct{ vocabulary func() counting }
+
+// counting is what is wanted of a vocabulary. The library's own interface would
+// link all of its vocabularies.
+type counting interface {
+	Count(text string) (int, error)
+}
 
 // Vocabularies are made at their first use, which takes tens of milliseconds.
 var (
-	newer = sync.OnceValue(func() tokenizer.Codec { return codec.NewO200kBase() })
-	older = sync.OnceValue(func() tokenizer.Codec { return codec.NewCl100kBase() })
+	newer = sync.OnceValue(func() counting { return codec.NewO200kBase() })
+	older = sync.OnceValue(func() counting { return codec.NewCl100kBase() })
 )
 
 // For is the counter for a model, by its name at the provider; a prefix that

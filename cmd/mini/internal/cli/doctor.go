@@ -40,7 +40,8 @@ but starts nothing, fetches nothing and costs nothing.`,
   mini doctor --subset verified --slice 0:50 -w 8 -m gpt-5-mini
   mini doctor --json`,
 		Annotations: map[string]string{groupsKey: "rows: subset split instance filter slice shuffle+seed; " +
-			"model: model+replies model-class; sandbox: environment-class workers network keep+image-budget; run: output eval+eval-workers config; output: json"},
+			"model: model+replies model-class total-cost-limit+total-calls; sandbox: environment-class workers network keep+image-budget; " +
+			"run: output eval+eval-workers config max-consecutive-provider-failures; output: json"},
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
 	}

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/tokens"
 )
 
@@ -16,9 +18,11 @@ const (
 )
 
 // setWindow tells the agent when the window of its model nears its end: of
-// several models, the one whose is first. Nothing ends where no window is known.
+// several models, the one whose is first, unless a longer one is there for that.
+// Nothing ends where no window is known.
 func setWindow(cfg *configs.Resolved) error {
-	var nearest *agent.Window
+	var chosen *agent.Window
+	largest := slices.Contains(cfg.Model.Route.On, string(model.ContextWindowExceeded))
 	for _, one := range modelsOf(cfg) {
 		known, err := factsOf(one)
 		if err != nil {
@@ -26,18 +30,21 @@ func setWindow(cfg *configs.Resolved) error {
 		}
 		m := one.Model
 		w := agent.Window{Tokens: cmp.Or(m.Window, known.Window), Estimate: tokens.For(m.Name).Messages}
+		if w.Tokens == 0 && largest {
+			return nil // it may be larger than any
+		}
 		if w.Tokens == 0 {
 			continue
 		}
 		if w.Reserve = reserveOf(m, w.Tokens); w.Reserve >= w.Tokens {
 			return usagef("model.context_reserve: %d leaves nothing of the window of %d tokens that %.80s has", w.Reserve, w.Tokens, m.Name)
 		}
-		if nearest == nil || w.Tokens-w.Reserve < nearest.Tokens-nearest.Reserve {
-			nearest = &w
+		if chosen == nil || (w.Tokens-w.Reserve > chosen.Tokens-chosen.Reserve) == largest {
+			chosen = &w
 		}
 	}
-	if nearest != nil {
-		cfg.Agent.Context = *nearest
+	if chosen != nil {
+		cfg.Agent.Context = *chosen
 	}
 	return nil
 }
