@@ -229,7 +229,7 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 func budgetText(r configs.Run) string {
 	var bounds []string
 	if r.TotalCostLimit > 0 {
-		bounds = append(bounds, fmt.Sprintf("run.total_cost_limit: $%.2f", r.TotalCostLimit))
+		bounds = append(bounds, fmt.Sprintf("run.total_cost_limit: $%v", r.TotalCostLimit))
 	}
 	if r.TotalCalls > 0 {
 		bounds = append(bounds, fmt.Sprintf("run.total_calls: %d", r.TotalCalls))
