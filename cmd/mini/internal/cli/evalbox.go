@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
@@ -118,8 +115,7 @@ func (s *sandboxes) evaluating(ctx context.Context, cfg *configs.Resolved, run s
 // warn says what patches could do to the engine's machine.
 func (b evalBoxes) warn(ctx context.Context, w io.Writer) {
 	if text, err := b.engine.Exposure(ctx, b.base); err == nil && text != "" { // an engine that does not answer is met again
-		text = strings.ReplaceAll(ansi.Wordwrap("warning: "+text, helpWidth-len("mini: "), ""), "\n", "\n      ")
-		_, _ = fmt.Fprintln(w, "mini: "+text) // only for people
+		_, _ = fmt.Fprintln(w, said("warning: "+text)) // only for people
 	}
 }
 

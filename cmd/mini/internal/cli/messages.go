@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // messages is stderr as commands and signals see it. While a run is shown in
@@ -116,4 +118,11 @@ func (d direct) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.w.Write(p)
+}
+
+// said is a sentence of mini's about a run, in lines that fit on any screen.
+func said(text string) string {
+	const lead = "mini: "
+	text = ansi.Wordwrap(text, helpWidth-len(lead), "")
+	return lead + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(lead)))
 }

@@ -137,7 +137,8 @@ func costBounds(w io.Writer, cfg *configs.Resolved) error {
 		}
 	}
 	if cfg.Agent.CostLimit > 0 && len(unknown) > 0 {
-		_, err := fmt.Fprintf(w, "mini: note: what %s costs is not known, so no cost limit holds; tokens and steps are counted (model.price sets a price)\n", strings.Join(unknown, ", "))
+		_, err := fmt.Fprintln(w, said(fmt.Sprintf(
+			"note: what %s costs is not known, so no cost limit holds; tokens and steps are counted (model.price sets a price)", strings.Join(unknown, ", "))))
 		return err
 	}
 	return nil
