@@ -12,11 +12,19 @@ import "os"
 // runners do not touch each other's processes.
 type Ward struct{ _ byte } // of some size, because wards are told apart by their addresses
 
-// NewWard takes note of a child that has not yet started anything.
-func NewWard(pid int) (*Ward, error) {
+// NewWard starts a child by calling start, and takes note of it. Before it
+// starts this process is a subreaper: what the child orphaned earlier would go
+// to the first process of the machine, and be out of reach. Nobody else looks
+// for strays meanwhile, who would not know the child.
+func NewWard(start func() (pid int, err error)) (*Ward, error) {
 	house.mu.Lock()
 	defer house.mu.Unlock()
-	if err := house.wake(); err != nil { // before the ward can orphan anything
+	if err := house.wake(); err != nil {
+		return nil, err
+	}
+	pid, err := start()
+	if err != nil {
+		house.rest()
 		return nil, err
 	}
 	w := &Ward{}

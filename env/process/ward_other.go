@@ -12,7 +12,7 @@ import (
 type Ward struct{}
 
 // NewWard is not available here: the helper runs on Linux only.
-func NewWard(int) (*Ward, error) {
+func NewWard(func() (int, error)) (*Ward, error) {
 	return nil, fmt.Errorf("watch over a helper: %w", errors.ErrUnsupported)
 }
 

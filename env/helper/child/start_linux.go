@@ -108,11 +108,14 @@ func launch(c Config) (_ *child, err error) {
 	// terminal or by timeout(1), must leave it to do its work. Its session stays
 	// the same, see process.Ward.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.start(); err != nil {
+	p.ward, err = process.NewWard(func() (int, error) {
+		if err := p.start(); err != nil {
+			return 0, err
+		}
+		return p.cmd.Process.Pid, nil
+	})
+	if err != nil {
 		return nil, errors.Join(err, p.stream.Close())
-	}
-	if p.ward, err = process.NewWard(p.cmd.Process.Pid); err != nil {
-		return nil, errors.Join(err, p.end())
 	}
 	return p, nil
 }
@@ -152,9 +155,6 @@ func (p *child) end() error {
 		if !p.gone(badEnd) {
 			return fmt.Errorf("process %d cannot be killed", p.cmd.Process.Pid)
 		}
-	}
-	if p.ward == nil {
-		return nil
 	}
 	if n := p.ward.Close(p.cmd.ProcessState.Success()); n > 0 {
 		return fmt.Errorf("%d processes cannot be killed", n)
