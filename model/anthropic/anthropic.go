@@ -47,7 +47,7 @@ func New(c Config) (*Model, error) {
 	}
 	m := &Model{config: c, fields: fields, options: c.options(beta), http: c.HTTPClient, redact: transport.NewRedactor(c.key())}
 	if m.http == nil {
-		m.http = &http.Client{Transport: manyWorkers()}
+		m.http = &http.Client{Transport: transport.ForManyWorkers()}
 	}
 	return m, nil
 }
@@ -69,17 +69,6 @@ func (c Config) options(beta string) []option.RequestOption {
 		options = append(options, option.WithHeader("anthropic-beta", beta))
 	}
 	return options
-}
-
-// manyWorkers keeps the connections of a large batch: the default keeps two.
-func manyWorkers() http.RoundTripper {
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return http.DefaultTransport
-	}
-	t = t.Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
-	return t
 }
 
 // Close ends the idle connections.

@@ -49,20 +49,9 @@ func New(c Config) (*Model, error) {
 	}
 	m := &Model{config: c, fields: fields, http: c.HTTPClient, redact: transport.NewRedactor(c.key())}
 	if m.http == nil {
-		m.http = &http.Client{Transport: manyWorkers()}
+		m.http = &http.Client{Transport: transport.ForManyWorkers()}
 	}
 	return m, nil
-}
-
-// manyWorkers keeps the connections of a large batch: the default keeps two.
-func manyWorkers() http.RoundTripper {
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return http.DefaultTransport
-	}
-	t = t.Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
-	return t
 }
 
 // Close ends the idle connections.

@@ -45,6 +45,18 @@ type Exchange struct {
 	limits model.Limits
 }
 
+// ForManyWorkers is a RoundTripper that keeps the connections of a large batch:
+// the default keeps two.
+func ForManyWorkers() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
+	return t
+}
+
 // ErrTooLong ends the reading of a response that is over the limit.
 var ErrTooLong = errors.New("the response is too long")
 

@@ -45,13 +45,6 @@ type Rubric struct {
 // specified.
 var ErrNotGradable = errors.New("cannot be graded")
 
-// Gradable says whether a log of this instance can be given a verdict. The
-// error wraps ErrNotGradable and says why not.
-func Gradable(in datasets.Instance) error {
-	_, err := RubricOf(in)
-	return err
-}
-
 // RubricOf takes from a row what its verdict needs. A parser or a type that
 // the row lacks is that of its repository in the tables of SWE-bench. The error
 // wraps ErrNotGradable.

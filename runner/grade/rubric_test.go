@@ -30,7 +30,7 @@ func TestGradable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.row.ID = "a__b-1"
-			err := grade.Gradable(tt.row)
+			_, err := grade.RubricOf(tt.row)
 			if tt.want == "" && err != nil {
 				t.Errorf("error %v", err)
 			}
