@@ -276,7 +276,7 @@ func TestManifestTellsSessionsApart(t *testing.T) {
 		{"a: 1\n", "d", "x", nil},
 		{"a: 1\n", "a copy of d", "x", nil},
 		{"a: 2\n", "e", "y", []string{"configuration (a)", "dataset (a copy of d, now e)"}},
-		{"a: 2\nrun: {workers: 8, eval: true}\neval: {workers: 2}\n", "e", "y", nil},
+		{"a: 2\nrun: {workers: 8, eval: true, total_calls: 9}\neval: {workers: 2}\n", "e", "y", nil},
 		{"agent: {step_limit: 3, cost_limit: 1}\nmodel: {name: m}\n", "e", "y", []string{"configuration (a, agent.cost_limit, agent.step_limit and 1 more)"}},
 		{"agent: {step_limit: 4, cost_limit: 1}\nmodel: {name: n}\n", "e", "y", []string{"configuration (agent.step_limit, model.name)"}},
 		{"agent: {step_limit: 4}\nmodel: {name: m, b: 1, c: [1]}\n", "e", "y", []string{"configuration (agent.cost_limit, model.b, model.c and 1 more)"}},
