@@ -157,3 +157,12 @@ func lastLine(f *os.File) ([]byte, error) {
 	}
 	return line, err
 }
+
+// HeaderOf is the header that the first record of a journal holds.
+func HeaderOf(r Record) (Header, error) {
+	var h Header
+	if err := json.Unmarshal(r.Data, &h); err != nil || r.Type != TypeHeader {
+		return Header{}, errors.Join(fmt.Errorf("record %d is no header", r.ID), err)
+	}
+	return h, nil
+}

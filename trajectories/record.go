@@ -24,6 +24,9 @@ type Type string
 // The types of records. Readers pass over types they do not know.
 const (
 	TypeHeader    Type = "header"    // Header: the first record
+	TypeImport    Type = "import"    // Import: another agent's file this was made from
+	TypeResume    Type = "resume"    // Resume: an interrupted attempt goes on
+	TypeReplay    Type = "replay"    // Replay: a command of the past, run again to rebuild a sandbox
 	TypeMessage   Type = "message"   // Message: a turn of the conversation
 	TypeContext   Type = "context"   // Context: what the next call was sent, if not all messages
 	TypeCall      Type = "call"      // Call: what one query of the model took
@@ -51,6 +54,13 @@ type Header struct {
 	MiniVersion string `json:"mini_version"`
 	InstanceID  string `json:"instance_id"`
 	Attempt     int    `json:"attempt"`
+	// Sample is which of the attempts that were asked for (-k) this is a try of,
+	// from 1 on; 0 is read as 1. Tries of one sample replace each other, samples
+	// stand side by side.
+	Sample int `json:"sample,omitempty"`
+	// Origin is where this journal branches off another one; nil for an attempt
+	// from the start.
+	Origin *Origin `json:"origin,omitempty"`
 	// Image, Model and the configuration that made this attempt; secrets are
 	// not part of it.
 	Image            string          `json:"image,omitempty"`
@@ -60,6 +70,52 @@ type Header struct {
 	Config           json.RawMessage `json:"config,omitempty"`
 	// Tools are those that every request offered to the model.
 	Tools []model.Definition `json:"tools,omitempty"`
+}
+
+// Origin is the point of another journal that a journal goes on from. The
+// records up to there are repeated in it, so that it can be read alone.
+type Origin struct {
+	InstanceID string `json:"instance_id,omitempty"`
+	Attempt    int    `json:"attempt,omitempty"`
+	// Run is the name of the parent's run, or of its file where it has none.
+	Run string `json:"run,omitempty"`
+	// SHA256 is that of the parent's file, in hex.
+	SHA256 string `json:"sha256"`
+	// Record is the last one that was taken over, Step the model calls up to it.
+	Record int `json:"record"`
+	Step   int `json:"step"`
+}
+
+// Import says which file of another format a journal was made from, and what
+// of it could not be kept.
+type Import struct {
+	Format string `json:"format"` // as the file names it, or as mini calls it
+	File   string `json:"file"`   // its base name
+	SHA256 string `json:"sha256"` // of its bytes, in hex
+	// Agent is who made the trajectory, as far as the file says.
+	Agent        string `json:"agent,omitempty"`
+	AgentVersion string `json:"agent_version,omitempty"`
+	// Lost names what has no place in a journal, a sentence each.
+	Lost []string `json:"lost,omitempty"`
+	// Extra is what the file says of the whole attempt beyond the messages, as
+	// it stands there.
+	Extra json.RawMessage `json:"extra,omitempty"`
+}
+
+// Resume says that the attempt goes on after the record it names: what stands
+// between that one and this is the end of an earlier session.
+type Resume struct {
+	MiniVersion string `json:"mini_version"`
+	Record      int    `json:"record"`
+}
+
+// Replay is a command of the past that was run again, and what came of it.
+type Replay struct {
+	Record int    `json:"record"` // the execution that was repeated
+	Match  string `json:"match"`  // "exact", "normalised" or "diverged"
+	// Difference is the first line that is another, where it diverged.
+	Difference string  `json:"difference,omitempty"`
+	Duration   Seconds `json:"duration"`
 }
 
 // Cause says why a message stands in the conversation.

@@ -46,6 +46,8 @@ var rules = []rule{
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
 	{pkg: "model/fake", may: []string{"model", "model/scripted", "trajectories"}},
 	{pkg: "trajectories", may: []string{"model"}},
+	{pkg: "trajectories/convert", may: []string{"model", "trajectories", "trajectories/atif"}},
+	{pkg: "trajectories/export", may: []string{"model", "trajectories", "trajectories/atif", "trajectories/export/sieve"}},
 	{pkg: "datasets", may: nil},
 	{pkg: "datasets/demo", may: []string{"datasets"}},
 	{pkg: "datasets/specs", may: nil, std: true},
@@ -67,6 +69,7 @@ var rules = []rule{
 		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile",
 	}},
+	{pkg: "runner/replay", may: []string{"env", "model", "trajectories"}},
 	{pkg: "runner/regrade", may: []string{
 		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate", "runner/verdicts",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",

@@ -1,0 +1,149 @@
+package trajectories
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+)
+
+// Transcript is one attempt in memory: the records of its journal, put together
+// as what reads a conversation wants them. It is for what looks at an attempt
+// as a whole; what only passes by goes through Read.
+type Transcript struct {
+	Header Header
+	// Import is there where the attempt was another agent's.
+	Import *Import
+	// Entries are the messages, in order.
+	Entries []Entry
+	// Failed are the calls of the model that no reply came of.
+	Failed []Call
+	// Setup are executions before the first reply: the start-up command.
+	Setup []Ran
+	Diff  *Diff
+	// Outcome is nil where the attempt has not ended, or never will.
+	Outcome *Outcome
+}
+
+// Entry is a message with what belongs to it.
+type Entry struct {
+	Record int // of the message, in the journal
+	Time   time.Time
+	Message
+	// Call is what it took to get a reply; nil for other messages, and for
+	// replies of agents that did not say.
+	Call *Call
+	// Ran are the commands that a reply's actions came to, in order; fewer than
+	// its Actions where not all were run.
+	Ran []Ran
+}
+
+// Ran is a command that was run.
+type Ran struct {
+	Record int // of the execution, in the journal
+	Execution
+	// Told is the index of the entry that told the model of it; -1 where none
+	// did, as after the command that handed in the work.
+	Told int
+}
+
+// Gather reads a whole attempt. The first error of the records ends it, with
+// what was read so far: of a damaged journal the beginning is still there.
+func Gather(records iter.Seq2[Record, error]) (*Transcript, error) {
+	g := gatherer{reply: -1, t: &Transcript{}}
+	for r, err := range records {
+		if err == nil {
+			err = g.take(r)
+		}
+		if err != nil {
+			return g.t, err
+		}
+	}
+	return g.t, nil
+}
+
+// gatherer is what is known on the way through a journal.
+type gatherer struct {
+	t     *Transcript
+	call  *Call // whose reply has not come yet
+	reply int   // the entry whose actions are being run; -1 before the first
+	next  int   // of the reply's executions, the first that nobody was told of
+}
+
+func (g *gatherer) take(r Record) error {
+	var err error
+	switch r.Type {
+	case TypeHeader:
+		err = json.Unmarshal(r.Data, &g.t.Header)
+	case TypeImport:
+		g.t.Import = &Import{}
+		err = json.Unmarshal(r.Data, g.t.Import)
+	case TypeMessage:
+		e := Entry{Record: r.ID, Time: r.Time}
+		if err = json.Unmarshal(r.Data, &e.Message); err == nil {
+			g.message(e)
+		}
+	case TypeCall:
+		g.failed()
+		g.call = &Call{}
+		err = json.Unmarshal(r.Data, g.call)
+	case TypeExecution:
+		ran := Ran{Record: r.ID, Told: -1}
+		if err = json.Unmarshal(r.Data, &ran.Execution); err == nil {
+			g.execution(ran)
+		}
+	case TypeDiff:
+		g.t.Diff = &Diff{}
+		err = json.Unmarshal(r.Data, g.t.Diff)
+	case TypeResume: // the end before it was none
+		g.t.Diff, g.t.Outcome = nil, nil
+	case TypeOutcome:
+		g.failed()
+		g.t.Outcome = &Outcome{}
+		err = json.Unmarshal(r.Data, g.t.Outcome)
+	}
+	if err != nil {
+		return fmt.Errorf("record %d: %w", r.ID, err)
+	}
+	return nil
+}
+
+// failed puts away a call that no reply came of.
+func (g *gatherer) failed() {
+	if g.call != nil {
+		g.t.Failed = append(g.t.Failed, *g.call)
+		g.call = nil
+	}
+}
+
+func (g *gatherer) message(e Entry) {
+	at := len(g.t.Entries)
+	switch e.Cause {
+	case CauseReply:
+		e.Call, g.call = g.call, nil
+		g.reply, g.next = at, 0
+	case CauseObservation, CauseMalformedPatch:
+		if ran := g.ran(); g.next < len(ran) {
+			ran[g.next].Told = at
+			g.next++
+		}
+	}
+	g.t.Entries = append(g.t.Entries, e)
+}
+
+// ran are the executions of the current reply.
+func (g *gatherer) ran() []Ran {
+	if g.reply < 0 {
+		return nil
+	}
+	return g.t.Entries[g.reply].Ran
+}
+
+func (g *gatherer) execution(ran Ran) {
+	if g.reply < 0 {
+		g.t.Setup = append(g.t.Setup, ran)
+		return
+	}
+	e := &g.t.Entries[g.reply]
+	e.Ran = append(e.Ran, ran)
+}

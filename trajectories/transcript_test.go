@@ -1,0 +1,85 @@
+package trajectories_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+func TestGather(t *testing.T) {
+	tr, err := trajectories.Gather(trajectories.Read(sample(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var causes []trajectories.Cause
+	for _, e := range tr.Entries {
+		causes = append(causes, e.Cause)
+	}
+	want := []trajectories.Cause{"prompt", "prompt", "reply", "format_error", "reply", "observation"}
+	if diff := cmp.Diff(want, causes); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	if got := tr.Header.InstanceID; got != "demo__a-1" {
+		t.Errorf("instance %q", got)
+	}
+	bad, good := tr.Entries[2], tr.Entries[4]
+	if bad.Call == nil || bad.Call.Cost != 0.25 || bad.Ran != nil {
+		t.Errorf("the reply with the format error: %+v", bad)
+	}
+	if good.Call == nil || good.Call.Cost != 0.5 || len(good.Ran) != 1 || good.Ran[0].Told != 5 || good.Ran[0].Command != "cat data" {
+		t.Errorf("the reply with a command: %+v", good)
+	}
+	if tr.Outcome == nil || tr.Outcome.ExitStatus != "Submitted" {
+		t.Errorf("outcome %+v", tr.Outcome)
+	}
+}
+
+// TestGatherBelongings puts together replies of several calls, of which the last
+// is not told of, a call that failed, and an attempt that was gone on with.
+func TestGatherBelongings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := trajectories.Message{
+		Message: model.Message{Role: model.Assistant}, Cause: trajectories.CauseReply, Actions: []string{"one", "two", "three"},
+	}
+	told := trajectories.Message{Message: model.Message{Role: model.Tool}, Cause: trajectories.CauseObservation}
+	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "pip install"})
+	add(t, j, trajectories.TypeCall, trajectories.Call{Error: "429"})
+	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 1})
+	add(t, j, trajectories.TypeMessage, reply)
+	for _, command := range []string{"one", "two"} {
+		add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: command})
+		add(t, j, trajectories.TypeMessage, told)
+	}
+	add(t, j, trajectories.TypeDiff, trajectories.Diff{Patch: trajectories.Bytes("early")})
+	add(t, j, trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Interrupted})
+	add(t, j, trajectories.TypeResume, trajectories.Resume{Record: 8})
+	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "three"})
+	tr, err := trajectories.Gather(trajectories.Read(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tr.Setup) != 1 || tr.Setup[0].Command != "pip install" || tr.Setup[0].Told != -1 {
+		t.Errorf("set-up %+v", tr.Setup)
+	}
+	if len(tr.Failed) != 1 || tr.Failed[0].Error != "429" {
+		t.Errorf("failed calls %+v", tr.Failed)
+	}
+	if tr.Outcome != nil || tr.Diff != nil {
+		t.Errorf("an end that was none: %+v %+v", tr.Outcome, tr.Diff)
+	}
+	var where []int
+	for _, ran := range tr.Entries[0].Ran {
+		where = append(where, ran.Told)
+	}
+	if diff := cmp.Diff([]int{1, 2, -1}, where); diff != "" {
+		t.Errorf("who told of the commands (-want +got):\n%s", diff)
+	}
+}
