@@ -154,6 +154,9 @@ type Run struct {
 	Workers        int    `yaml:"workers" json:"workers"`
 	// MaxStarts bounds containers being started at once; 0 means twice the cores.
 	MaxStarts int `yaml:"max_starts" json:"max_starts"`
+	// Attempts is how many results each instance is to have, for pass@k. They
+	// stand side by side; the first is the one in preds.json.
+	Attempts int `yaml:"attempts" json:"attempts,omitempty"`
 	// MaxTries bounds how often one run tries an instance whose sandbox or
 	// provider fails.
 	MaxTries int `yaml:"max_tries" json:"max_tries"`

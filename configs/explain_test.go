@@ -99,6 +99,7 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 			{"run.env_startup_command", "", "default"},
 			{"run.workers", 1, "default"},
 			{"run.max_starts", 0, "default"},
+			{"run.attempts", 1, "default"},
 			{"run.max_tries", 3, "default"},
 			{"run.total_cost_limit", 0, "default"},
 			{"run.total_calls", 0, "default"},

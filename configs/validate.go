@@ -28,6 +28,9 @@ var (
 	imagesTaken  = []string{"auto", "yes", "no"}
 )
 
+// maxAttempts bounds run.attempts, as runner.MaxSamples does.
+const maxAttempts = 10_000
+
 // validate finds values of the right type that make no sense, and gives the
 // agent what it needs of the other sections.
 func (r *Resolved) validate() error {
@@ -36,11 +39,14 @@ func (r *Resolved) validate() error {
 		key   string
 		value int
 	}{
-		{"run.workers", r.Run.Workers}, {"run.max_tries", r.Run.MaxTries}, {"model.max_tries", r.Model.MaxTries},
+		{"run.workers", r.Run.Workers}, {"run.attempts", r.Run.Attempts}, {"run.max_tries", r.Run.MaxTries}, {"model.max_tries", r.Model.MaxTries},
 	} {
 		if f.value < 1 {
 			errs = append(errs, r.errorf(f.key, "%v is less than 1", f.value))
 		}
+	}
+	if r.Run.Attempts > maxAttempts {
+		errs = append(errs, r.errorf("run.attempts", "%d is more than %d", r.Run.Attempts, maxAttempts))
 	}
 	if r.Run.MaxStarts < 0 {
 		errs = append(errs, r.errorf("run.max_starts", "%d is negative; 0 means twice the cores", r.Run.MaxStarts))

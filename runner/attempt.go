@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/minibench/mini/agent"
-	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
 )
@@ -18,10 +17,10 @@ const closeTimeout = time.Minute
 
 // attempt runs the agent once on an instance. How it ended is in the journal
 // and the outcome; the error says that the run's folder cannot be written.
-func (b *Batch) attempt(ctx context.Context, in datasets.Instance, n int) (int, trajectories.Outcome, error) {
+func (b *Batch) attempt(ctx context.Context, t task, n int) (int, trajectories.Outcome, error) {
 	header := b.Header
-	header.InstanceID, header.Attempt, header.ModelName = in.ID, n, b.ModelName
-	path, err := b.Folder.newAttempt(in.ID, n)
+	header.InstanceID, header.Attempt, header.Sample, header.ModelName = t.ID, n, t.sample, b.ModelName
+	path, err := b.Folder.newAttempt(t.ID, n)
 	if err != nil {
 		return n, trajectories.Outcome{}, err
 	}
@@ -29,26 +28,26 @@ func (b *Batch) attempt(ctx context.Context, in datasets.Instance, n int) (int, 
 	if err != nil {
 		return n, trajectories.Outcome{}, err
 	}
-	b.Log.Emit(Event{Type: AttemptStarted, Instance: in.ID, Attempt: n})
-	b.Log.Emit(Event{Type: Doing, Phase: Starting, Instance: in.ID, Attempt: n})
-	out := b.guarded(ctx, in, n, journal)
+	b.Log.Emit(t.event(Event{Type: AttemptStarted, Attempt: n}))
+	b.Log.Emit(t.event(Event{Type: Doing, Phase: Starting, Attempt: n}))
+	out := b.guarded(ctx, t, n, journal)
 	return n, out, journal.Close()
 }
 
 // guarded keeps a panic, which is a mistake in mini, to the attempt it is in.
-func (b *Batch) guarded(ctx context.Context, in datasets.Instance, n int, journal *trajectories.Journal) (out trajectories.Outcome) {
+func (b *Batch) guarded(ctx context.Context, t task, n int, journal *trajectories.Journal) (out trajectories.Outcome) {
 	start := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			out = ended(journal, start, &agent.Defect{Text: fmt.Sprint(p), Stack: string(debug.Stack())})
 		}
 	}()
-	return b.work(ctx, in, n, journal)
+	return b.solve(ctx, t, n, journal)
 }
 
-// work gets a model and a sandbox and lets the agent at it.
-func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *trajectories.Journal) (out trajectories.Outcome) {
-	start := time.Now()
+// solve gets a model and a sandbox and lets the agent at it.
+func (b *Batch) solve(ctx context.Context, t task, n int, journal *trajectories.Journal) (out trajectories.Outcome) {
+	in, start := t.Instance, time.Now()
 	m, err := b.Models.For(in)
 	if err != nil {
 		return ended(journal, start, err)
@@ -60,18 +59,18 @@ func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *
 		}
 		return ended(journal, start, err)
 	}
-	w := &witness{journal: journal, log: b.Log, purse: b.purse, strikes: &b.strikes, instance: in.ID, attempt: n}
+	w := &witness{journal: journal, log: b.Log, purse: b.purse, strikes: &b.strikes, task: t, attempt: n}
 	// Deferred: a panic is kept to the attempt, and must not leave its sandbox.
 	defer func() {
 		w.doing(Closing, "")
-		b.keep(ctx, box, in, n, out)
+		b.keep(ctx, box, t, n, out)
 		if err := closeBox(ctx, box); err != nil {
-			b.Log.Emit(Event{Type: Warning, Instance: in.ID, Attempt: n, Text: err.Error()})
+			b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: err.Error()}))
 		}
 	}()
 	info := box.Info()
 	b.Folder.sawImage(info)
-	b.Log.Emit(Event{Type: SandboxReady, Instance: in.ID, Attempt: n, Elapsed: time.Since(start).Seconds(), Warnings: info.Warnings})
+	b.Log.Emit(t.event(Event{Type: SandboxReady, Attempt: n, Elapsed: time.Since(start).Seconds(), Warnings: info.Warnings}))
 	return b.Agent.Run(ctx, agent.Session{
 		Model:       watchedModel{m, w},
 		Environment: watchedBox{box, w},

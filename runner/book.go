@@ -1,9 +1,9 @@
 package runner
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -15,7 +15,7 @@ import (
 )
 
 // book is what is known of every instance in a run's folder: which attempts
-// there are, and how the selected one ended. results.json and preds.json are
+// there are, and how the selected ones ended. results.json and preds.json are
 // its pages.
 type book struct {
 	folder    *Folder
@@ -29,11 +29,30 @@ type book struct {
 
 // entry is one instance.
 type entry struct {
-	last     int // the highest attempt
-	selected int // the attempt whose outcome counts; 0 before there is one
+	last    int // the highest attempt
+	samples map[int]*sample
+}
+
+// sample is one of the attempts that were asked for at an instance, whatever
+// tries it took.
+type sample struct {
+	selected int // the attempt whose outcome counts
 	model    string
 	outcome  trajectories.Outcome
 }
+
+// first is the sample that stands for the instance wherever there is room for
+// one: it was drawn before anybody knew a verdict. It is nil while none of its
+// attempts has ended.
+func (e *entry) first() *sample {
+	if e == nil {
+		return nil
+	}
+	return e.samples[1]
+}
+
+// numbers are those of the samples of which an attempt has ended, ascending.
+func (e *entry) numbers() []int { return slices.Sorted(maps.Keys(e.samples)) }
 
 // flushInterval bounds how often the derived files are written while a run
 // goes on: each time all of them, so not after every instance.
@@ -73,46 +92,56 @@ func (b *book) recall(id string, n int) error {
 	if !ok {
 		return nil
 	}
-	selected := e.selected
-	e.take(n, out)
-	if e.selected == selected {
+	h := headerOf(b.folder.journal(id, n))
+	k := sampleOf(h)
+	if !e.take(k, n, out) {
 		return nil
 	}
-	e.model = modelOf(b.folder.journal(id, n))
-	if _, err := os.Stat(b.folder.traj(id)); errors.Is(err, os.ErrNotExist) {
+	e.samples[k].model = h.ModelName
+	if _, err := os.Stat(b.folder.traj(id)); k == 1 && errors.Is(err, os.ErrNotExist) {
 		return b.writeTraj(id, n) // killed between the two files
 	}
 	return nil
 }
 
-// modelOf is the model that an attempt was made with, by its journal's header.
-func modelOf(journal string) string {
+// headerOf is what a journal says of its attempt; empty where it cannot be read.
+func headerOf(journal string) trajectories.Header {
 	for rec, err := range trajectories.Read(journal) {
-		var h trajectories.Header
-		if err != nil || rec.Type != trajectories.TypeHeader || json.Unmarshal(rec.Data, &h) != nil {
-			return ""
+		if err != nil {
+			break
 		}
-		return h.ModelName
+		h, err := trajectories.HeaderOf(rec)
+		if err != nil {
+			break
+		}
+		return h
 	}
-	return ""
+	return trajectories.Header{}
 }
+
+// sampleOf is which sample a journal is a try of. Those from before there were
+// samples are of the first.
+func sampleOf(h trajectories.Header) int { return min(max(1, h.Sample), MaxSamples) }
 
 func (b *book) entry(id string) *entry {
 	e := b.entries[id]
 	if e == nil {
-		e = &entry{}
+		e = &entry{samples: map[int]*sample{}}
 		b.entries[id] = e
 	}
 	return e
 }
 
-// take selects an attempt: the newest that counts, and while none does the
-// newest.
-func (e *entry) take(n int, out trajectories.Outcome) {
-	if e.selected == 0 || out.Class.Counts() || !e.outcome.Class.Counts() {
-		e.selected, e.outcome = n, out
-	}
+// take selects an attempt for its sample: the newest that counts, and while none
+// does the newest. It says whether this one is it now.
+func (e *entry) take(k, n int, out trajectories.Outcome) bool {
 	e.last = max(e.last, n)
+	s := e.samples[k]
+	if s != nil && !out.Class.Counts() && s.outcome.Class.Counts() {
+		return false
+	}
+	e.samples[k] = &sample{selected: n, outcome: out}
+	return true
 }
 
 // nextAttempt reserves the number of an instance's next attempt.
@@ -124,28 +153,27 @@ func (b *book) nextAttempt(id string) int {
 	return e.last
 }
 
-// counts says whether an instance has a result.
-func (b *book) counts(id string) bool {
+// counts says whether a sample of an instance has a result.
+func (b *book) counts(id string, k int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[id]
-	return e != nil && e.selected > 0 && e.outcome.Class.Counts()
+	return e != nil && e.samples[k] != nil && e.samples[k].outcome.Class.Counts()
 }
 
 // enter takes in how an attempt ended and writes what is derived from it.
-func (b *book) enter(id string, n int, out trajectories.Outcome) error {
+func (b *book) enter(id string, k, n int, out trajectories.Outcome) error {
 	b.mu.Lock()
 	e := b.entry(id)
-	e.take(n, out)
-	selected := e.selected == n
+	selected := e.take(k, n, out)
 	if selected {
-		e.model = b.modelName
+		e.samples[k].model = b.modelName
 	}
 	b.cost += out.Cost
 	due := time.Since(b.written) >= flushInterval
 	b.mu.Unlock()
 
-	if selected {
+	if selected && k == 1 {
 		if err := b.writeTraj(id, n); err != nil {
 			return err
 		}
@@ -163,16 +191,21 @@ func (b *book) writeTraj(id string, n int) error {
 	return nil
 }
 
-// summary counts the instances that were asked for.
-func (b *book) summary(instances []datasets.Instance) Summary {
+// summary counts what was asked for.
+func (b *book) summary(instances []datasets.Instance, samples int) Summary {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := Summary{Instances: len(instances), Classes: map[trajectories.Class]int{}, Cost: b.cost}
+	if samples > 1 {
+		s.Samples = samples
+	}
 	for _, in := range instances {
-		if e := b.entries[in.ID]; e != nil && e.selected > 0 {
-			s.Classes[e.outcome.Class]++
-		} else {
-			s.Unstarted++
+		for k := 1; k <= samples; k++ {
+			if e := b.entries[in.ID]; e != nil && e.samples[k] != nil {
+				s.Classes[e.samples[k].outcome.Class]++
+			} else {
+				s.Unstarted++
+			}
 		}
 	}
 	return s

@@ -84,8 +84,11 @@ type Event struct {
 	Time     time.Time `json:"time"`
 	Instance string    `json:"instance,omitempty"`
 	Attempt  int       `json:"attempt,omitempty"`
-	Step     int       `json:"step,omitempty"`
-	Cost     float64   `json:"cost,omitempty"` // of the attempt so far, US dollars
+	// Sample is which of several results of the instance this is about, 0 where one
+	// was asked for; of RunStarted, how many each instance is to have.
+	Sample int     `json:"sample,omitempty"`
+	Step   int     `json:"step,omitempty"`
+	Cost   float64 `json:"cost,omitempty"` // of the attempt so far, US dollars
 	// Command is the beginning of the command, on one line.
 	Command  string   `json:"command,omitempty"`
 	ExitCode int      `json:"returncode,omitempty"`
@@ -114,6 +117,14 @@ type Event struct {
 	// Took is what an attempt took that finished, beside its cost and time; its
 	// fields stand among the event's own. It is nil for other events.
 	*Took
+}
+
+// Who is the instance, with the sample where there are several: "id#2".
+func (e Event) Who() string {
+	if e.Sample == 0 {
+		return e.Instance
+	}
+	return fmt.Sprintf("%s#%d", e.Instance, e.Sample)
 }
 
 // Took is what an attempt took, and what it left.

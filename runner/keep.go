@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 
-	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
 )
@@ -17,11 +16,11 @@ type Keeper interface {
 
 // keep lets a sandbox stay that the batch is to keep. What cannot be kept is a
 // warning: the attempt has its result.
-func (b *Batch) keep(ctx context.Context, box env.Environment, in datasets.Instance, n int, out trajectories.Outcome) {
+func (b *Batch) keep(ctx context.Context, box env.Environment, t task, n int, out trajectories.Outcome) {
 	if b.Keep == nil || !b.Keep(out) {
 		return
 	}
-	e := Event{Type: Kept, Instance: in.ID, Attempt: n}
+	e := t.event(Event{Type: Kept, Attempt: n})
 	k, ok := box.(Keeper)
 	if !ok {
 		e.Type, e.Text = Warning, "this kind of sandbox cannot be kept"

@@ -57,6 +57,18 @@ func (m Manifest) Selected() int {
 	return most
 }
 
+// Samples is the most results an instance was to have, of all sessions that came
+// to their end; at least 1.
+func (m Manifest) Samples() int {
+	most := 1
+	for _, s := range m.Sessions {
+		if s.Summary != nil {
+			most = max(most, min(s.Summary.Samples, MaxSamples))
+		}
+	}
+	return most
+}
+
 // Dataset says which rows were taken from where.
 type Dataset struct {
 	Name      string             `json:"name"`

@@ -32,7 +32,8 @@ type Run struct {
 // Instance is what a run holds of one instance.
 type Instance struct {
 	ID string
-	// Result is that of the selected attempt; nil while no attempt has ended.
+	// Result is that of the selected attempt, at the first sample where several
+	// were asked for; nil while no attempt at it has ended.
 	Result *Result
 	// Attempts are in order. There are none where only results.json is left.
 	Attempts []Attempt
@@ -41,6 +42,7 @@ type Instance struct {
 // Attempt is one attempt and where its journal is.
 type Attempt struct {
 	Number  int
+	Sample  int // which of those that were asked for it is a try of, from 1 on
 	Journal string
 	// Result is nil for an attempt that has not ended, or never will: its
 	// mini was killed.
@@ -49,12 +51,36 @@ type Attempt struct {
 	SoFar Tally
 }
 
+// Missing is how many of so many results, each for a sample of its own, an
+// instance does not have.
+func (in Instance) Missing(samples int) int {
+	n := 0
+	for k := 1; k <= samples; k++ {
+		if r := in.result(k); r == nil || !r.Class.Counts() {
+			n++
+		}
+	}
+	return n
+}
+
+func (in Instance) result(sample int) *Result {
+	if in.Result == nil || sample == 1 {
+		return in.Result
+	}
+	for i := range in.Result.Samples {
+		if in.Result.Samples[i].Sample == sample {
+			return &in.Result.Samples[i]
+		}
+	}
+	return nil
+}
+
 // Model is what the selected attempt was made with, by its journal; empty where
 // that does not say.
 func (in Instance) Model() string {
 	for _, a := range in.Attempts {
 		if in.Result != nil && a.Number == in.Result.Attempt {
-			return modelOf(a.Journal)
+			return headerOf(a.Journal).ModelName
 		}
 	}
 	return ""
@@ -129,16 +155,19 @@ func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Inst
 	if err != nil {
 		r.unread(err)
 	}
-	e := &entry{}
+	e := &entry{samples: map[int]*sample{}}
 	for _, n := range numbers {
-		a := Attempt{Number: n, Journal: f.journal(id, n)}
+		a := Attempt{Number: n, Journal: f.journal(id, n), Sample: 1}
 		out, ok, err := last(a.Journal)
+		if err == nil {
+			a.Sample = sampleOf(headerOf(a.Journal))
+		}
 		switch {
 		case err != nil:
 			r.unread(fmt.Errorf("attempt %d of %s: %w", n, id, err))
 		case ok:
-			e.take(n, out)
-			a.Result = (&entry{selected: n, last: n, outcome: out}).brief()
+			e.take(a.Sample, n, out)
+			a.Result = brief((&sample{selected: n, outcome: out}).result(n))
 		default:
 			a.SoFar = tally(a.Journal)
 		}
@@ -146,23 +175,42 @@ func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Inst
 	}
 	written, ok := results[id]
 	switch {
-	case e.selected > 0:
+	case e.first() != nil:
 		e.last = numbers[len(numbers)-1]
-		in.Result = e.brief()
-		if ok && written.Attempt == e.selected {
-			in.Result.Verdict = written.Verdict
-		}
+		in.Result = brief(e.result())
+		in.Result.adopt(written)
 	case ok && len(in.Attempts) == 0:
 		in.Result = &written
 	}
 	return in
 }
 
-// brief is the result without the patch: a run may have thousands.
-func (e *entry) brief() *Result {
-	res := e.result()
+// brief is a result without its patches: a run may have thousands.
+func brief(res Result) *Result {
 	res.PartialPatch = nil
+	for i := range res.Samples {
+		res.Samples[i].PartialPatch = nil
+	}
 	return &res
+}
+
+// adopt takes over the verdicts that results.json has, where they are on the
+// same attempts.
+func (r *Result) adopt(written Result) {
+	if written.Attempt == r.Attempt {
+		r.Verdict = written.Verdict
+	}
+	for i := range r.Samples {
+		s := &r.Samples[i]
+		if s.Attempt == r.Attempt {
+			s.Verdict = r.Verdict
+		}
+		for _, w := range written.Samples {
+			if w.Attempt == s.Attempt {
+				s.Verdict = w.Verdict
+			}
+		}
+	}
 }
 
 // last is trajectories.Last for a folder that may come from a stranger, whose

@@ -21,13 +21,14 @@ type Results struct {
 	Instances map[string]Result `json:"instances"`
 }
 
-// Result is one instance in results.json: how its selected attempt ended.
+// Result is one instance in results.json: how its selected attempt ended. Where
+// several were asked for it is that of the first, which no verdict has chosen.
 type Result struct {
 	Class         trajectories.Class `json:"class"`
 	ExitStatus    string             `json:"exit_status"`
 	Verdict       *string            `json:"verdict"` // the class of an evaluation; null before there is one
 	Attempt       int                `json:"attempt"`
-	Attempts      int                `json:"attempts"`
+	Attempts      int                `json:"attempts,omitempty"`
 	Steps         int                `json:"steps"`
 	Usage         model.Usage        `json:"usage"`
 	Cost          model.Cost         `json:"cost"`
@@ -40,6 +41,10 @@ type Result struct {
 	Error         string             `json:"error,omitempty"`
 	Hint          string             `json:"hint,omitempty"`
 	Warnings      []string           `json:"warnings,omitempty"`
+	// Sample is there in Samples, which are all that were asked for, where that
+	// is more than one.
+	Sample  int      `json:"sample,omitempty"`
+	Samples []Result `json:"samples,omitempty"`
 }
 
 // flush writes results.json and preds.json as they are now.
@@ -50,14 +55,12 @@ func (b *book) flush() error {
 	results := Results{Format: trajectories.Format, Instances: map[string]Result{}}
 	preds := map[string]trajectories.Prediction{}
 	for id, e := range b.entries {
-		if e.selected == 0 {
-			continue
+		if p, ok := b.prediction(id, 1); ok {
+			preds[id] = p
 		}
-		res := e.result()
-		if p, ok := b.prediction(id); ok {
-			preds[id], res.Verdict = p, b.folder.verdict(p)
+		if res, ok := b.result(id, e); ok {
+			results.Instances[id] = res
 		}
-		results.Instances[id] = res
 	}
 	if err := writeJSON(filepath.Join(b.folder.dir, resultsFile), results); err != nil {
 		return err
@@ -65,22 +68,56 @@ func (b *book) flush() error {
 	return trajectories.WritePredictions(filepath.Join(b.folder.dir, predsFile), preds)
 }
 
-// prediction is what an instance's selected attempt has submitted; false where
-// it has no result. Its caller holds the lock.
-func (b *book) prediction(id string) (trajectories.Prediction, bool) {
+// result is an instance with its verdicts; false where no attempt at its first
+// sample has ended, which is what stands for it. The caller holds the lock.
+func (b *book) result(id string, e *entry) (Result, bool) {
+	if e.first() == nil {
+		return Result{}, false
+	}
+	res := e.result()
+	for i := range res.Samples {
+		if p, ok := b.prediction(id, res.Samples[i].Sample); ok {
+			res.Samples[i].Verdict = b.folder.verdict(p)
+		}
+	}
+	if p, ok := b.prediction(id, 1); ok {
+		res.Verdict = b.folder.verdict(p)
+	}
+	return res, true
+}
+
+// prediction is what a sample of an instance has submitted; false where it has
+// no result. Its caller holds the lock.
+func (b *book) prediction(id string, k int) (trajectories.Prediction, bool) {
 	e := b.entries[id]
-	if e == nil || e.selected == 0 || !e.outcome.Class.Counts() {
+	if e == nil || e.samples[k] == nil || !e.samples[k].outcome.Class.Counts() {
 		return trajectories.Prediction{}, false
 	}
+	s := e.samples[k]
 	return trajectories.Prediction{
-		Model: cmp.Or(e.model, b.modelName), InstanceID: id, Patch: asText(e.outcome.Submission),
+		Model: cmp.Or(s.model, b.modelName), InstanceID: id, Patch: asText(s.outcome.Submission),
 	}, true
 }
 
+// result is that of the first sample, which is there, with the others beside it.
 func (e *entry) result() Result {
-	o := e.outcome
+	res := e.first().result(e.last)
+	numbers := e.numbers()
+	if len(numbers) == 1 {
+		return res
+	}
+	for _, k := range numbers {
+		s := e.samples[k].result(e.last)
+		s.Sample, s.Attempts = k, 0
+		res.Samples = append(res.Samples, s)
+	}
+	return res
+}
+
+func (s *sample) result(attempts int) Result {
+	o := s.outcome
 	return Result{
-		Class: o.Class, ExitStatus: o.ExitStatus, Attempt: e.selected, Attempts: e.last,
+		Class: o.Class, ExitStatus: o.ExitStatus, Attempt: s.selected, Attempts: attempts,
 		Steps: o.Steps, Usage: o.Usage, Cost: o.Cost,
 		Start: o.Start, End: o.End, Seconds: o.End.Sub(o.Start).Seconds(),
 		Autosubmitted: o.Autosubmitted, PatchBytes: len(o.Submission), PartialPatch: o.PartialPatch,

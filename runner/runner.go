@@ -45,8 +45,8 @@ type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
-// Batch is what a run needs. All fields are required but Budget, Redo, Keep,
-// Submitted and MaxProviderFailures.
+// Batch is what a run needs. All fields are required but Samples, Budget, Redo,
+// Keep, Submitted and MaxProviderFailures.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -58,8 +58,11 @@ type Batch struct {
 	// ModelName stands in preds.json.
 	ModelName string
 	Workers   int
-	// MaxTries bounds how often this run tries an instance whose sandbox or
-	// provider fails; at least 1.
+	// Samples is how many results each instance is to have, 0 for one. They are
+	// made alike and stand side by side; the first stands for the instance.
+	Samples int
+	// MaxTries bounds how often this run tries a sample of an instance whose
+	// sandbox or provider fails; at least 1.
 	MaxTries int
 	// Budget bounds what the run may spend. When it is spent, attempts end before
 	// their next call, as interrupted: with a larger one they are made again.
@@ -73,10 +76,10 @@ type Batch struct {
 	// Keep picks the attempts whose sandboxes stay when they are done (see
 	// Keeper); nil keeps none.
 	Keep func(trajectories.Outcome) bool
-	// Submitted is told of each instance that has a result, those from before
-	// first: what it submitted, as preds.json has it. It is called by the workers,
-	// several at once, and must be quick. nil tells nobody.
-	Submitted func(in datasets.Instance, p trajectories.Prediction)
+	// Submitted is told of each sample that has a result, those from before first:
+	// what it submitted, as preds.json has it. It is called by the workers, several
+	// at once, and must be quick. nil tells nobody.
+	Submitted func(in datasets.Instance, sample int, p trajectories.Prediction)
 	// Log is told what happens.
 	Log *Log
 
@@ -87,20 +90,24 @@ type Batch struct {
 
 // Summary is how a run ended.
 type Summary struct {
-	Instances int                        `json:"instances"`      // that were asked for
-	Skipped   int                        `json:"skipped"`        // had a result before
-	Classes   map[trajectories.Class]int `json:"classes"`        // of all that were asked for
-	Unstarted int                        `json:"unstarted"`      // never came to an attempt
-	Kept      int                        `json:"kept,omitempty"` // sandboxes that stay
-	Cost      model.Cost                 `json:"cost"`           // of this run's attempts
+	Instances int                        `json:"instances"`         // that were asked for
+	Samples   int                        `json:"samples,omitempty"` // of each, where more than one; what follows counts these
+	Skipped   int                        `json:"skipped"`           // had a result before
+	Classes   map[trajectories.Class]int `json:"classes"`           // of all that were asked for
+	Unstarted int                        `json:"unstarted"`         // never came to an attempt
+	Kept      int                        `json:"kept,omitempty"`    // sandboxes that stay
+	Cost      model.Cost                 `json:"cost"`              // of this run's attempts
 	Exhausted bool                       `json:"budget_exhausted,omitempty"`
 	Halt      *Halt                      `json:"halt,omitempty"` // why it was stopped before its end
 	Elapsed   time.Duration              `json:"-"`
 }
 
-// Complete says whether every instance has a result.
+// Asked is how many results were asked for.
+func (s Summary) Asked() int { return s.Instances * max(1, s.Samples) }
+
+// Complete says whether every instance has its results.
 func (s Summary) Complete() bool {
-	return s.Classes[trajectories.Submitted]+s.Classes[trajectories.Limit] == s.Instances
+	return s.Classes[trajectories.Submitted]+s.Classes[trajectories.Limit] == s.Asked()
 }
 
 // tryPause is waited before an instance is tried again, times the tries so far.
@@ -117,12 +124,13 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 		return Summary{}, err
 	}
 	b.purse = b.newPurse(book)
-	todo := b.pending(book, instances)
-	b.Log.Emit(Event{Type: RunStarted, Total: len(instances), Skipped: len(instances) - len(todo), Workers: b.Workers})
+	all := b.tasks(instances)
+	todo := b.pending(book, all)
+	b.Log.Emit(Event{Type: RunStarted, Total: len(all), Skipped: len(all) - len(todo), Workers: b.Workers, Sample: b.several()})
 
-	for _, in := range instances {
+	for _, t := range all {
 		if !b.Redo {
-			b.tell(book, in)
+			b.tell(book, t)
 		}
 	}
 	// What cannot be written stops the run: working on would lose results.
@@ -130,18 +138,18 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	defer stop(nil)
 	b.strikes.begin(b.MaxProviderFailures, stop)
 	if s, ok := b.Sandboxes.(Expecting); ok {
-		defer s.Expect(ctx, todo)()
+		defer s.Expect(ctx, instancesOf(todo))()
 	}
 	workers := new(errgroup.Group)
 	workers.SetLimit(b.Workers)
-	for _, in := range todo {
+	for _, t := range todo {
 		// Go blocks while all workers are busy, so what is not started when
 		// the run is stopped never is.
 		workers.Go(func() error {
 			if ctx.Err() != nil || b.purse.spent() {
 				return nil //nolint:nilerr // a run that is stopped is no failure
 			}
-			err := b.instance(ctx, in, book)
+			err := b.work(ctx, t, book)
 			if err != nil {
 				stop(agent.ErrInterrupted)
 			}
@@ -152,8 +160,8 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 		}
 	}
 	err = errors.Join(workers.Wait(), book.flush())
-	s := book.summary(instances)
-	s.Skipped = len(instances) - len(todo)
+	s := book.summary(instances, max(1, b.Samples))
+	s.Skipped = len(all) - len(todo)
 	s.Kept = int(b.kept.Load())
 	s.Halt = b.strikes.halted()
 	s.Elapsed = time.Since(start)
@@ -162,54 +170,43 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	return s, errors.Join(err, b.Folder.eventsErr())
 }
 
-// pending leaves out what has a result, unless that is to be done again.
-func (b *Batch) pending(book *book, instances []datasets.Instance) []datasets.Instance {
-	var todo []datasets.Instance
-	for _, in := range instances {
-		if b.Redo || !book.counts(in.ID) {
-			todo = append(todo, in)
-		}
-	}
-	return todo
-}
-
-// instance tries one instance until it has a result, its failure is not of the
-// kind that passes, or the tries are used up.
-func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book) error {
-	defer b.Log.Emit(Event{Type: Doing, Phase: Left, Instance: in.ID})
+// work tries one sample until it has a result, its failure is not of the kind
+// that passes, or the tries are used up.
+func (b *Batch) work(ctx context.Context, t task, book *book) error {
+	defer b.Log.Emit(t.event(Event{Type: Doing, Phase: Left}))
 	for try := 1; ; try++ {
-		n, out, err := b.attempt(ctx, in, book.nextAttempt(in.ID))
+		n, out, err := b.attempt(ctx, t, book.nextAttempt(t.ID))
 		if err != nil {
-			return fmt.Errorf("instance %s: %w", in.ID, err)
+			return fmt.Errorf("instance %s: %w", t.ID, err)
 		}
 		again := out.Class.Retried() && !permanent(out) && try < b.MaxTries && ctx.Err() == nil
-		b.Log.Emit(Event{Type: AttemptFinished, Instance: in.ID, Attempt: n, Outcome: &out, Again: again})
-		if err := book.enter(in.ID, n, out); err != nil {
-			return fmt.Errorf("instance %s: %w", in.ID, err)
+		b.Log.Emit(t.event(Event{Type: AttemptFinished, Attempt: n, Outcome: &out, Again: again}))
+		if err := book.enter(t.ID, t.sample, n, out); err != nil {
+			return fmt.Errorf("instance %s: %w", t.ID, err)
 		}
 		if !again {
 			b.strikes.ended(out)
-			b.tell(book, in)
+			b.tell(book, t)
 			return nil
 		}
 		wait := time.Duration(try) * tryPause
-		b.Log.Emit(Event{Type: Doing, Phase: Waiting, Instance: in.ID, Attempt: n, Elapsed: wait.Seconds()})
+		b.Log.Emit(t.event(Event{Type: Doing, Phase: Waiting, Attempt: n, Elapsed: wait.Seconds()}))
 		if !pause(ctx, wait) {
 			return nil
 		}
 	}
 }
 
-// tell says what an instance has submitted, if it has.
-func (b *Batch) tell(book *book, in datasets.Instance) {
+// tell says what a sample has submitted, if it has.
+func (b *Batch) tell(book *book, t task) {
 	if b.Submitted == nil {
 		return
 	}
 	book.mu.Lock()
-	p, ok := book.prediction(in.ID)
+	p, ok := book.prediction(t.ID, t.sample)
 	book.mu.Unlock()
 	if ok {
-		b.Submitted(in, p)
+		b.Submitted(t.Instance, t.sample, p)
 	}
 }
 

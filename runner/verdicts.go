@@ -108,6 +108,17 @@ func folders(dir string) []string {
 	return paths
 }
 
+// enterFurther gives the samples of an instance their verdicts.
+func (f *Folder) enterFurther(id string, r *Result) {
+	for i := range r.Samples {
+		s := &r.Samples[i]
+		in := Instance{ID: id, Attempts: []Attempt{{Number: s.Attempt, Journal: f.journal(id, s.Attempt)}}}
+		if p, err := in.prediction(s.Attempt); err == nil && s.Class.Counts() {
+			s.Verdict = f.verdict(p)
+		}
+	}
+}
+
 // EnterVerdicts writes results.json anew with the verdicts that evaluations
 // have left in the folder. Nothing else in it changes, and a folder without
 // results stays without.
@@ -130,6 +141,7 @@ func (f *Folder) EnterVerdicts() error {
 	for _, p := range preds.List {
 		if r, ok := results.Instances[p.InstanceID]; ok {
 			r.Verdict = f.verdict(p)
+			f.enterFurther(p.InstanceID, &r)
 			results.Instances[p.InstanceID] = r
 		}
 	}

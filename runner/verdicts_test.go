@@ -24,7 +24,7 @@ type heard struct {
 	preds map[string]string
 }
 
-func (s *heard) submitted(in datasets.Instance, p trajectories.Prediction) {
+func (s *heard) submitted(in datasets.Instance, _ int, p trajectories.Prediction) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.InstanceID != in.ID {
@@ -85,7 +85,7 @@ func judge(t *testing.T, dir, run, model, id, class, patch string, age time.Dura
 func TestVerdictsStandInTheResults(t *testing.T) {
 	dir := t.TempDir()
 	b := batch(t, dir, submits)
-	b.Submitted = func(in datasets.Instance, p trajectories.Prediction) {
+	b.Submitted = func(in datasets.Instance, _ int, p trajectories.Prediction) {
 		if in.ID == "live" {
 			judge(t, dir, "one", "m", "live", "resolved", p.Patch, 0)
 			b.Log.Emit(runner.Event{Type: runner.Verdict, Instance: in.ID, Verdict: "resolved"})

@@ -13,16 +13,16 @@ import (
 // witness records one attempt, and tells the run of each step as it happens.
 // The agent does one thing at a time, so there is no lock.
 type witness struct {
-	journal  *trajectories.Journal
-	log      *Log
-	purse    *purse
-	strikes  *strikes
-	instance string
-	attempt  int
-	step     int
-	cost     float64
-	phase    Phase
-	actions  []string // the commands that the last reply asked for
+	journal *trajectories.Journal
+	log     *Log
+	purse   *purse
+	strikes *strikes
+	task    task
+	attempt int
+	step    int
+	cost    float64
+	phase   Phase
+	actions []string // the commands that the last reply asked for
 }
 
 // Append implements agent.Recorder.
@@ -52,7 +52,7 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 }
 
 func (w *witness) event(t EventType) Event {
-	return Event{Type: t, Instance: w.instance, Attempt: w.attempt, Step: w.step, Cost: w.cost}
+	return w.task.event(Event{Type: t, Attempt: w.attempt, Step: w.step, Cost: w.cost})
 }
 
 // doing tells of a phase as it begins.

@@ -110,7 +110,7 @@ func (c Config) withDefaults() Config {
 // concurrent use.
 type Evaluator struct {
 	config  Config
-	run     grade.Run
+	runs    map[string]grade.Run // by id: the evaluation's own, and those of further samples
 	store   *store
 	began   time.Time
 	stop    context.CancelCauseFunc
@@ -136,6 +136,7 @@ type Evaluator struct {
 type job struct {
 	Task
 	plan   plan
+	run    grade.Run // that it is part of
 	paths  paths
 	record *Record // nil before there is a verdict
 	reused bool
@@ -166,7 +167,7 @@ func Begin(ctx context.Context, c Config) (*Evaluator, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
-	e := &Evaluator{config: c, run: run, store: s, began: time.Now(), stop: stop, jobs: map[string]*job{}, named: map[string]owner{}, reading: semaphore.NewWeighted(memory)}
+	e := &Evaluator{config: c, runs: map[string]grade.Run{run.ID(): run}, store: s, began: time.Now(), stop: stop, jobs: map[string]*job{}, named: map[string]owner{}, reading: semaphore.NewWeighted(memory)}
 	e.changed = sync.NewCond(&e.mu)
 	e.unhook = context.AfterFunc(ctx, func() {
 		e.mu.Lock()
@@ -204,7 +205,8 @@ func (c Config) Check(t Task) error {
 	if _, err := newPlan(c.withDefaults(), t); err != nil {
 		return err
 	}
-	run, err := grade.NewRun(".", cmp.Or(c.RunID, "run"))
+	c.RunID = cmp.Or(c.RunID, "run")
+	run, err := grade.NewRun(".", c.runID(t))
 	if err == nil {
 		err = named(run, t)
 	}
@@ -236,22 +238,26 @@ func (e *Evaluator) Submit(t Task) error {
 	if err != nil {
 		return err
 	}
-	if err := named(e.run, t); err != nil {
-		return err
-	}
-	where, err := e.store.paths(e.run, t.Model, t.Instance.ID)
-	if err != nil {
-		return err
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return ErrClosed
 	}
+	run, err := e.runOf(t)
+	if err != nil {
+		return err
+	}
+	if err := named(run, t); err != nil {
+		return err
+	}
+	where, err := e.store.paths(run, t.Model, t.Instance.ID)
+	if err != nil {
+		return err
+	}
 	if err := e.claim(where, t); err != nil {
 		return err
 	}
-	j := &job{Task: t, plan: p, paths: where}
+	j := &job{Task: t, plan: p, run: run, paths: where}
 	if e.jobs[where.record] == nil {
 		e.order = append(e.order, where.record)
 	}
@@ -259,6 +265,22 @@ func (e *Evaluator) Submit(t Task) error {
 	e.queue = append(e.queue, j)
 	e.changed.Signal()
 	return nil
+}
+
+// runOf is the evaluation that a task is part of. The lock is held.
+func (e *Evaluator) runOf(t Task) (grade.Run, error) {
+	id := e.config.runID(t)
+	if run, ok := e.runs[id]; ok {
+		return run, nil
+	}
+	run, err := grade.NewRun(e.config.Folder.Dir(), id)
+	if err == nil {
+		err = writeInfo(run, e.config.Editions)
+	}
+	if err == nil {
+		e.runs[id] = run
+	}
+	return run, err
 }
 
 // owner is whose files are.
@@ -327,9 +349,9 @@ func (e *Evaluator) Wait() (Summary, error) {
 	}
 	e.unhook()
 	e.stop(nil)
-	e.finished = e.summary()
-	e.failed = errors.Join(failed, e.writeSummaries(&e.finished))
-	e.config.Log.Emit(runner.Event{Type: runner.EvaluationFinished, Total: e.finished.Submitted - len(e.finished.Unfinished)})
+	s, err := e.summaries()
+	e.finished, e.failed = s, errors.Join(failed, err)
+	e.config.Log.Emit(runner.Event{Type: runner.EvaluationFinished, Total: s.judged()})
 	return e.finished, e.failed
 }
 

@@ -16,8 +16,7 @@ import (
 // The error is about the folder, or wraps grade.ErrName.
 func (c Config) Known(dir string) (func(ctx context.Context, t Task) (Class, error), error) {
 	c = c.withDefaults()
-	run, err := grade.NewRun(dir, c.RunID)
-	if err != nil {
+	if _, err := grade.NewRun(dir, c.RunID); err != nil {
 		return nil, err
 	}
 	s, _, err := openStore(dir, cache(c.Cache))
@@ -29,6 +28,10 @@ func (c Config) Known(dir string) (func(ctx context.Context, t Task) (Class, err
 		if err != nil {
 			return "", err
 		}
+		run, err := grade.NewRun(dir, c.runID(t))
+		if err != nil {
+			return "", err
+		}
 		where, err := s.paths(run, t.Model, t.Instance.ID)
 		if err != nil {
 			return "", fmt.Errorf("evaluate %s: %w", t.Instance.ID, err)
@@ -36,8 +39,8 @@ func (c Config) Known(dir string) (func(ctx context.Context, t Task) (Class, err
 		if t.empty() {
 			return Empty, nil
 		}
-		e := &Evaluator{config: c, run: run, store: s}
-		basis, own, holds := e.held(ctx, &job{Task: t, plan: p, paths: where})
+		e := &Evaluator{config: c, store: s}
+		basis, own, holds := e.held(ctx, &job{Task: t, plan: p, run: run, paths: where})
 		if holds {
 			return own.Class, nil
 		}

@@ -20,7 +20,9 @@ type Record struct {
 	Instance string `json:"instance_id"`
 	Model    string `json:"model_name_or_path"`
 	RunID    string `json:"run_id"`
-	Class    Class  `json:"class"`
+	// Sample is that of the task, where it is not the one that counts.
+	Sample int   `json:"sample,omitempty"`
+	Class  Class `json:"class"`
 	// Resolution is FULL, PARTIAL or NO; empty where nothing was judged.
 	Resolution string `json:"resolution,omitempty"`
 	// Reason says in a sentence why there is no better class, and Hint what can

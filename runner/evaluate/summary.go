@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,11 @@ type Summary struct {
 	Official string `json:"official_summary,omitempty"`
 	// Records are all of them, by instance and model.
 	Records []Record `json:"-"`
+	// Samples are the summaries of further patches for the same instances (see
+	// Task.Sample), by sample. Nothing else here counts them.
+	Samples []Summary `json:"samples,omitempty"`
+	// Sample is which it is, in Samples.
+	Sample int `json:"sample,omitempty"`
 }
 
 // Quarantined is an instance that is left out of the second denominator.
@@ -51,7 +57,21 @@ func (s Summary) Count(c Class) int { return len(s.ByClass[c]) }
 // Complete says whether every patch has a verdict. Where it is false, mini
 // ends with code 3.
 func (s Summary) Complete() bool {
+	for _, further := range s.Samples {
+		if !further.Complete() {
+			return false
+		}
+	}
 	return len(s.Unfinished) == 0 && s.Count(Infrastructure) == 0
+}
+
+// judged counts the patches with a verdict, those of all samples.
+func (s Summary) judged() int {
+	n := s.Submitted - len(s.Unfinished)
+	for _, further := range s.Samples {
+		n += further.judged()
+	}
+	return n
 }
 
 // flushInterval bounds how often the summaries are written while it goes on:
@@ -64,14 +84,40 @@ func (r Record) Quarantine() bool {
 	return r.Gold != "" && r.Gold != Resolved || r.Noop == Resolved
 }
 
-// summary counts. The lock is held.
-func (e *Evaluator) summary() Summary {
-	s := Summary{
-		Submitted: len(e.order), ByClass: map[Class][]string{}, Flags: map[string]int{},
-		Elapsed: time.Since(e.began),
-	}
+// summaries writes mini's and the official summary of each sample, and returns
+// that of the one that counts with the others in it. The lock is held.
+func (e *Evaluator) summaries() (Summary, error) {
+	e.written = time.Now()
+	bySample := map[int][]*job{0: nil}
 	for _, path := range e.order {
 		j := e.jobs[path]
+		bySample[j.further()] = append(bySample[j.further()], j)
+	}
+	var all Summary
+	var failed error
+	for _, k := range slices.Sorted(maps.Keys(bySample)) {
+		jobs := bySample[k]
+		s := e.summary(jobs)
+		if err := e.writeSummary(&s, jobs); err != nil {
+			failed = errors.Join(failed, err)
+		}
+		if k == 0 {
+			all = s
+			continue
+		}
+		s.Sample = k
+		all.Samples = append(all.Samples, s)
+	}
+	return all, failed
+}
+
+// summary counts. The lock is held.
+func (e *Evaluator) summary(jobs []*job) Summary {
+	s := Summary{
+		Submitted: len(jobs), ByClass: map[Class][]string{}, Flags: map[string]int{},
+		Elapsed: time.Since(e.began),
+	}
+	for _, j := range jobs {
 		if j.record == nil {
 			s.Unfinished = append(s.Unfinished, j.Instance.ID)
 			continue
@@ -93,7 +139,7 @@ func (s Summary) Renewed(records []Record) Summary {
 	was := s
 	s = Summary{
 		Submitted: was.Submitted, ByClass: map[Class][]string{}, Flags: map[string]int{},
-		Unfinished: was.Unfinished, Elapsed: was.Elapsed, Official: was.Official,
+		Unfinished: was.Unfinished, Elapsed: was.Elapsed, Official: was.Official, Samples: was.Samples,
 	}
 	for _, r := range records {
 		s.add(r, false)
@@ -150,31 +196,30 @@ func (s *Summary) add(r Record, reused bool) {
 	}
 }
 
-// writeSummaries writes mini's and the official one. The lock is held.
-func (e *Evaluator) writeSummaries(s *Summary) error {
-	e.written = time.Now()
-	if len(e.order) == 0 {
+// writeSummary writes both that there are of a sample. The lock is held.
+func (e *Evaluator) writeSummary(s *Summary, jobs []*job) error {
+	if len(jobs) == 0 {
 		return nil
 	}
-	name, err := e.run.SummaryName(e.jobs[e.order[0]].Model)
+	run := jobs[0].run
+	name, err := run.SummaryName(jobs[0].Model)
 	if err != nil {
 		return err
 	}
 	s.Official = filepath.Join(e.config.Folder.Dir(), name)
-	if err := writeFile(s.Official, e.official().JSON()); err != nil {
+	if err := writeFile(s.Official, e.official(jobs).JSON()); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(e.config.Folder.Dir(), recordsDir, e.run.ID()+".json"), s)
+	return writeJSON(filepath.Join(e.config.Folder.Dir(), recordsDir, run.ID()+".json"), s)
 }
 
 // official is the summary that the official harness would make of the files,
 // told from the records: reading all logs again each time would take long.
-func (e *Evaluator) official() grade.Summary {
+func (e *Evaluator) official(jobs []*job) grade.Summary {
 	s := grade.Summary{FailureReasons: map[string]string{}}
 	of := map[string]*job{}
 	var submitted []string
-	for _, path := range e.order {
-		j := e.jobs[path]
+	for _, j := range jobs {
 		if of[j.Instance.ID] == nil {
 			submitted = append(submitted, j.Instance.ID)
 		}

@@ -1,6 +1,8 @@
 package evaluate
 
 import (
+	"fmt"
+
 	"github.com/minibench/mini/datasets"
 )
 
@@ -19,6 +21,10 @@ type Task struct {
 	// null there, which the report tells from an empty one.
 	Patch []byte
 	Null  bool
+	// Sample is which of several patches of the model for the instance it is; 0
+	// and 1 are the one that counts. Others are evaluations of their own, as the
+	// official layout has one patch for a model and an instance.
+	Sample int
 	// baseline says what the task is to show of this machine, and not of a
 	// model: no suspicion falls on it, and a noop runs without a patch.
 	baseline baseline
@@ -46,6 +52,22 @@ func Gold(in datasets.Instance) Task {
 // not resolve the instance.
 func Noop(in datasets.Instance) Task {
 	return Task{Instance: in, Model: NoopModel, baseline: noop}
+}
+
+// runID names the evaluation that a task is part of.
+func (c Config) runID(t Task) string {
+	if t.further() == 0 {
+		return c.RunID
+	}
+	return fmt.Sprintf("%s-sample-%d", c.RunID, t.Sample)
+}
+
+// further is the sample of a task, where that is not the one that counts.
+func (t Task) further() int {
+	if t.Sample <= 1 {
+		return 0
+	}
+	return t.Sample
 }
 
 // empty says that there is nothing to run, as the official harness has it.

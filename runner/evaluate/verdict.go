@@ -27,7 +27,7 @@ func (e *Evaluator) judge(ctx context.Context, j *job) error {
 	defer e.patches.take(j.paths.record)()
 	if e.superseded(j) {
 		e.config.Log.Emit(runner.Event{
-			Type: runner.Verdict, Instance: j.Instance.ID, ResultModel: j.Model,
+			Type: runner.Verdict, Instance: j.Instance.ID, Sample: j.Sample, ResultModel: j.Model,
 			Verdict: superseded, Text: "a later patch has taken its place",
 		})
 		return nil
@@ -36,7 +36,9 @@ func (e *Evaluator) judge(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	told := runner.Event{Type: runner.Verdict, Instance: j.Instance.ID, ResultModel: j.Model, Verdict: string(r.Class), Text: r.Reason}
+	told := runner.Event{
+		Type: runner.Verdict, Instance: j.Instance.ID, Sample: j.Sample, ResultModel: j.Model, Verdict: string(r.Class), Text: r.Reason,
+	}
 	if !j.reused {
 		told.Elapsed = r.Seconds
 	}
@@ -47,8 +49,8 @@ func (e *Evaluator) judge(ctx context.Context, j *job) error {
 	if time.Since(e.written) < flushInterval {
 		return nil
 	}
-	s := e.summary()
-	return e.writeSummaries(&s)
+	_, err = e.summaries()
+	return err
 }
 
 func (e *Evaluator) verdict(ctx context.Context, j *job) (Record, error) {
@@ -75,7 +77,7 @@ func (e *Evaluator) verdict(ctx context.Context, j *job) (Record, error) {
 }
 
 func (e *Evaluator) newRecord(j *job, basis Basis) Record {
-	return Record{Format: Format, Instance: j.Instance.ID, Model: j.Model, RunID: e.run.ID(), Basis: basis}
+	return Record{Format: Format, Instance: j.Instance.ID, Model: j.Model, RunID: j.run.ID(), Sample: j.further(), Basis: basis}
 }
 
 // reuse finds a verdict that holds for the job. Its class is empty where there
@@ -121,7 +123,7 @@ func (e *Evaluator) adopt(j *job, key string) (Record, error) {
 	}
 	r := found.record
 	j.reused, j.vouched = true, found.path == ""
-	r.Model, r.RunID, r.Reused = j.Model, e.run.ID(), found.from
+	r.Model, r.RunID, r.Sample, r.Reused = j.Model, j.run.ID(), j.further(), found.from
 	r.Basis.Editions = j.plan.basis.Editions
 	official := r.verdictRun()
 	for i := range r.Runs {
@@ -232,7 +234,7 @@ func (e *Evaluator) tries(
 	for try := 1; ; try++ {
 		n := len(r.Runs) + 1
 		e.config.Log.Emit(runner.Event{
-			Type: runner.EvaluationAttempt, Instance: j.Instance.ID, ResultModel: j.Model, Attempt: n, Text: string(why),
+			Type: runner.EvaluationAttempt, Instance: j.Instance.ID, Sample: j.Sample, ResultModel: j.Model, Attempt: n, Text: string(why),
 		})
 		a, err := t.run(ctx)
 		if err != nil {
@@ -249,7 +251,7 @@ func (e *Evaluator) tries(
 			return nil
 		}
 		e.config.Log.Emit(runner.Event{
-			Type: runner.Verdict, Instance: j.Instance.ID, ResultModel: j.Model, Attempt: n,
+			Type: runner.Verdict, Instance: j.Instance.ID, Sample: j.Sample, ResultModel: j.Model, Attempt: n,
 			Verdict: string(a.Class), Text: a.Reason, Elapsed: a.Seconds, Again: true,
 		})
 		if err := pause(ctx, time.Duration(try)*tryPause); err != nil {

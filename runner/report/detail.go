@@ -33,6 +33,7 @@ type Detail struct {
 // Attempt is one attempt at an instance; Class is empty where it has not ended.
 type Attempt struct {
 	Number int                `json:"attempt"`
+	Sample int                `json:"sample,omitempty"` // where there are several
 	Class  trajectories.Class `json:"class,omitempty"`
 	Status string             `json:"exit_status,omitempty"`
 	Steps  int                `json:"steps"`
@@ -111,6 +112,7 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 	if in.Result != nil {
 		d.Shown, d.Warnings = in.Result.Attempt, in.Result.Warnings
 	}
+	several := slices.ContainsFunc(attempts, func(a runner.Attempt) bool { return a.Sample > 1 })
 	for _, a := range attempts[max(0, len(attempts)-maxJournals):] {
 		t := Attempt{
 			Number: a.Number, Steps: a.SoFar.Steps, Cost: a.SoFar.Cost, Unpriced: a.SoFar.Usage.Unpriced,
@@ -121,6 +123,9 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 				Number: a.Number, Class: r.Class, Status: r.ExitStatus, Steps: r.Steps, Cost: r.Cost, Unpriced: r.Usage.Unpriced,
 				Seconds: r.Seconds, Start: r.Start, Error: r.Error,
 			}
+		}
+		if several {
+			t.Sample = a.Sample
 		}
 		d.Tries = append(d.Tries, t)
 	}

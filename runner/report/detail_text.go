@@ -90,7 +90,11 @@ func (d Detail) attempts(width int) string {
 		if !a.Start.IsZero() {
 			began = a.Start.Local().Format("2006-01-02 15:04")
 		}
-		rows = append(rows, []string{fmt.Sprint(a.Number), outcome, fmt.Sprint(a.Steps), Spent(a.Cost, a.Unpriced == 0), span(a.Seconds), began})
+		number := fmt.Sprint(a.Number)
+		if a.Sample > 0 {
+			number += fmt.Sprintf(" (#%d)", a.Sample)
+		}
+		rows = append(rows, []string{number, outcome, fmt.Sprint(a.Steps), Spent(a.Cost, a.Unpriced == 0), span(a.Seconds), began})
 	}
 	return table(width, []column{{right: true}, {shrink: true}, {right: true}, {right: true}, {right: true}, {}}, rows)
 }

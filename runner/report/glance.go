@@ -41,6 +41,9 @@ type Glance struct {
 	Unread    []string `json:"unread,omitempty"`
 	// Verdicts are the evaluations of the run, the newest last.
 	Verdicts []Score `json:"verdicts,omitempty"`
+	// Samples is there where several results an instance were asked for. What
+	// stands above is about the first of each.
+	Samples *Samples `json:"samples,omitempty"`
 
 	// NextIsSaid leaves out how to go on with the run, for who says it beside
 	// the glance.
@@ -161,6 +164,7 @@ func NewGlance(run *runner.Run, ids []string, now time.Time) Glance {
 		g.Patches.Autosubmitted += c.Patches.Autosubmitted
 	}
 	g.Totals.Wall = run.Wall(now).Seconds()
+	g.Samples = newSamples(run, instances, g.Instances)
 	g.rank()
 	return g
 }

@@ -46,6 +46,9 @@ func (g Glance) Write(w io.Writer, width int) error {
 	if err := g.writeVerdicts(&s, width); err != nil {
 		return err
 	}
+	if g.Samples != nil {
+		s.WriteString("\n" + g.Samples.text(width))
+	}
 	if next := g.next(); next != "" && !g.NextIsSaid {
 		s.WriteString("\n" + paragraph(next, width, 0, 3))
 	}

@@ -65,10 +65,10 @@ func (p *Plain) Event(e runner.Event) {
 	case runner.RunStarted:
 		p.total = e.Total - e.Skipped
 		if e.Skipped > 0 {
-			p.write("", 0, "%d of %d instances have a result already and are left as they are", e.Skipped, e.Total)
+			p.write("", 0, "%d of %d %s have a result already and are left as they are", e.Skipped, e.Total, tasksOf(e))
 		}
 	case runner.AttemptStarted:
-		if e.Attempt > 1 {
+		if e.Attempt > 1 && e.Sample == 0 { // among several, numbers say nothing
 			p.about(e, "attempt %d", e.Attempt)
 		}
 	case runner.SandboxReady:
@@ -170,6 +170,14 @@ func patchNote(o *trajectories.Outcome) string {
 	return ""
 }
 
+// tasksOf is what a run counts.
+func tasksOf(e runner.Event) string {
+	if e.Sample > 1 {
+		return "attempts"
+	}
+	return "instances"
+}
+
 func cut(command string) string {
 	if r := []rune(command); len(r) > maxShown {
 		return string(r[:maxShown]) + "…"
@@ -187,4 +195,4 @@ func status(e runner.Event) string {
 	return "ok     "
 }
 
-func (p *Plain) name(e runner.Event) string { return fmt.Sprintf("%-*s", p.width, e.Instance) }
+func (p *Plain) name(e runner.Event) string { return fmt.Sprintf("%-*s", p.width, e.Who()) }

@@ -34,6 +34,9 @@ func Scores(found verdicts.Found, run *runner.Run, ids []string, now time.Time) 
 	base, own := baselineOf(found), SubmissionsOf(run)
 	for _, v := range byModel(found) {
 		first := v[0]
+		if first.Sample > 1 {
+			continue // see Samples
+		}
 		v = slices.DeleteFunc(v, func(v verdicts.Verdict) bool { return own.stale(v.Record) })
 		baseline := isBaseline(first.Model)
 		i := slices.IndexFunc(groups, func(g *group) bool {

@@ -32,13 +32,14 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
 		Annotations: map[string]string{groupsKey: "rows: subset+split instance filter+slice shuffle+seed; " +
 			"model: model+replies model-class cost-limit total-cost-limit+total-calls no-autosubmit; sandbox: environment-class workers+network keep+image-budget; " +
-			"run: output eval+eval-workers config redo-existing+dry-run max-consecutive-provider-failures; " +
+			"run: output+redo-existing attempts eval+eval-workers config+dry-run max-consecutive-provider-failures; " +
 			"output: progress+json"},
 		Aliases: []string{"swebench"},
 		Args:    benchArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), kill, s, o) },
 	}
 	o.flags(cmd.Flags())
+	cmd.Flags().Lookup("config").Usage = "YAML `FILE` or key.sub=value; plan only"
 	cmd.Flags().Lookup("workers").Usage = "`N` at once (1); NAME: none, bridge ..."
 	return cmd
 }
@@ -48,8 +49,9 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	o.subsetFlags.flags(f)
 	o.configFlags.flags(f)
-	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the run (in mini-runs/)")
+	f.StringVarP(&o.output, "output", "o", "", "`FOLDER`; all again, keeping all")
 	f.IntP("workers", "w", 1, "`N` instances at once (default 1)")
+	f.IntP("attempts", "k", 1, "`N` results an instance, for pass@N (1)")
 	f.Lookup("model").Usage = "`NAME` of the model; R: its replies"
 	f.String("replies", "", "`R`: file of replies for a scripted model; \"wrong\": the demo's")
 	f.String("network", "", "`NAME`: none (default), bridge ...")

@@ -98,7 +98,7 @@ func setCompletions(root *cobra.Command) {
 		"run-id":            words(defaultRunID),
 		"fault":             completeFault,
 	}
-	for _, name := range []string{"filter", "seed", "workers", "cost-limit", "model", "task", "image-budget", "attempt", "timeout", "rerun-failed", "eval-workers", "listen", "faults", "rpm", "tpm", "concurrent", "price"} {
+	for _, name := range []string{"filter", "seed", "workers", "attempts", "cost-limit", "model", "task", "image-budget", "attempt", "timeout", "rerun-failed", "eval-workers", "listen", "faults", "rpm", "tpm", "concurrent", "price"} {
 		flags[name] = words()
 	}
 	args := map[string]completer{

@@ -30,7 +30,7 @@ func printPlan(w io.Writer, p plan) error {
 		line("disk", "%s", diskText(p.Images))
 	}
 	line("model", "%s", modelText(p.Model))
-	line("cost", "%s", costText(p.Cost, p.Selected-p.Done))
+	line("cost", "%s", costText(p.Cost, p.Missing))
 	line("folder", "%s", p.Folder)
 	if p.Obstacle != "" {
 		line("BUT", "it would not start: %s", p.Obstacle)
@@ -69,7 +69,9 @@ func label(i int, name string) string {
 
 func instancesText(p plan) string {
 	text := fmt.Sprintf("%d of %d", p.Selected, p.Rows)
-	if p.Done > 0 {
+	if p.Attempts > 1 {
+		text += fmt.Sprintf("; %s each, %d of them to run", report.Count(p.Attempts, "attempt"), p.Missing)
+	} else if p.Done > 0 {
 		text += fmt.Sprintf("; %d have a result already, %d to run", p.Done, p.Selected-p.Done)
 	}
 	return text

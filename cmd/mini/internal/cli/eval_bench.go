@@ -118,12 +118,14 @@ func (g *judge) Expect(ctx context.Context, todo []datasets.Instance) (stop func
 }
 
 // submission implements runner.Batch.Submitted.
-func (g *judge) submission(in datasets.Instance, p trajectories.Prediction) {
+func (g *judge) submission(in datasets.Instance, sample int, p trajectories.Prediction) {
 	if g.skip[in.ID] {
 		return
 	}
 	g.await(1)
-	if err := g.evaluator.Submit(prediction(in, p)); err != nil {
+	task := prediction(in, p)
+	task.Sample = sample
+	if err := g.evaluator.Submit(task); err != nil {
 		g.await(-1)
 		g.release(in.ID)
 		g.log.Emit(runner.Event{Type: runner.Warning, Instance: in.ID, Text: err.Error()})

@@ -107,10 +107,13 @@ func evalWorkers(n int) int {
 	return max(1, runtime.NumCPU()/2)
 }
 
+// ids are the instances that have a patch, each once.
 func (j *evalJob) ids() []string {
-	ids := make([]string, len(j.tasks))
-	for i, t := range j.tasks {
-		ids[i] = t.Instance.ID
+	var ids []string
+	for _, t := range j.tasks {
+		if n := len(ids); n == 0 || ids[n-1] != t.Instance.ID { // the samples of one stand together
+			ids = append(ids, t.Instance.ID)
+		}
 	}
 	return ids
 }
@@ -121,6 +124,7 @@ type evalResult struct {
 	RunID   string           `json:"run_id"`
 	Summary evaluate.Summary `json:"summary"`
 	Score   report.Score     `json:"score"`
+	Samples *report.Samples  `json:"samples,omitempty"` // where the run has several results an instance
 }
 
 // conclude shows the score and picks how the command ends.
@@ -135,11 +139,19 @@ func (j *evalJob) conclude(ctx context.Context, s Streams, sum evaluate.Summary,
 		}
 	}
 	score := report.NewScore(e)
+	var samples *report.Samples
+	if e.Run != nil && len(j.patches.further) > 0 {
+		samples = report.SamplesOf(e.Run, j.ids())
+	}
 	var err error
 	if j.json {
-		err = json.NewEncoder(s.Out).Encode(evalResult{j.dir, j.runID, sum, score})
+		err = json.NewEncoder(s.Out).Encode(evalResult{j.dir, j.runID, sum, score, samples})
 	} else {
-		err = errors.Join(score.Write(s.Out, widthOf(s.Out)), j.sayWithout(s.Out))
+		err = score.Write(s.Out, widthOf(s.Out))
+		if samples != nil {
+			err = errors.Join(err, samples.Write(s.Out, widthOf(s.Out)))
+		}
+		err = errors.Join(err, j.sayWithout(s.Out))
 	}
 	switch {
 	case err != nil || failed != nil:
@@ -154,7 +166,7 @@ func (j *evalJob) conclude(ctx context.Context, s Streams, sum evaluate.Summary,
 
 // sayWithout says that instances which were asked for have no patch.
 func (j *evalJob) sayWithout(w io.Writer) error {
-	n := len(j.selected) - len(j.tasks)
+	n := len(j.selected) - len(j.ids())
 	if n == 0 {
 		return nil
 	}

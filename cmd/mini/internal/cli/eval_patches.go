@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner"
@@ -24,6 +25,8 @@ type patches struct {
 	// run is the folder of the run that the predictions are from, "" where they
 	// are from elsewhere.
 	run string
+	// further are those of a run that has several for an instance.
+	further []runner.Submission
 }
 
 // predsFile is where a run has what it submitted.
@@ -70,23 +73,52 @@ func readPatches(name string) (patches, error) {
 	for _, text := range read.Warnings {
 		p.warnings = append(p.warnings, fmt.Sprintf("%s: %s", path, text))
 	}
-	return p, nil
+	return p, p.findFurther()
+}
+
+// findFurther reads what further samples of a run have submitted. They are
+// judged where the folder is named, and not for its file of predictions.
+func (p *patches) findFurther() error {
+	if p.run == "" || filepath.Clean(p.name) != p.run {
+		return nil
+	}
+	run, err := runner.ReadRun(p.run)
+	if err != nil {
+		return err
+	}
+	if p.further, err = run.Further(); err != nil {
+		p.warnings = append(p.warnings, fmt.Sprintf("%s: %v; without a verdict", p.run, err))
+	}
+	return nil
 }
 
 // namelessModel is what the official harness calls a model that a prediction
 // does not name.
 const namelessModel = "None"
 
-// task is the patch for a row. The second value is false where there is none.
-func (p patches) task(in datasets.Instance, byID map[string]trajectories.Prediction) (evaluate.Task, bool) {
+// tasks are the patches for a row: one, none, or those of several samples.
+func (p patches) tasks(in datasets.Instance, byID map[string]trajectories.Prediction) []evaluate.Task {
 	if p.ofRow != nil {
-		return p.ofRow(in), true
+		return []evaluate.Task{p.ofRow(in)}
 	}
-	pred, ok := byID[in.ID]
-	if !ok {
-		return evaluate.Task{}, false
+	var tasks []evaluate.Task
+	if pred, ok := byID[in.ID]; ok {
+		tasks = append(tasks, prediction(in, pred))
 	}
-	return prediction(in, pred), true
+	for _, s := range p.further {
+		if s.InstanceID == in.ID {
+			t := prediction(in, s.Prediction)
+			t.Sample = s.Sample
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// has says that there is a patch for an instance.
+func (p patches) has(id string, byID map[string]trajectories.Prediction) bool {
+	_, ok := byID[id]
+	return ok || p.ofRow != nil || slices.ContainsFunc(p.further, func(s runner.Submission) bool { return s.InstanceID == id })
 }
 
 // prediction is a model's patch as a task.

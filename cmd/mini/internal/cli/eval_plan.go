@@ -37,6 +37,7 @@ type evalPlan struct {
 // that it has already.
 type plannedPatch struct {
 	ID      string         `json:"instance_id"`
+	Sample  int            `json:"sample,omitempty"`
 	Model   string         `json:"model_name_or_path"`
 	Image   string         `json:"image"`
 	Verdict evaluate.Class `json:"verdict,omitempty"`
@@ -76,7 +77,7 @@ func (j *evalJob) plan(ctx context.Context) (evalPlan, error) {
 	}
 	var needed []images.Need
 	for _, t := range j.tasks {
-		item := plannedPatch{ID: t.Instance.ID, Model: t.Model, Image: t.Instance.ImageName()}
+		item := plannedPatch{ID: t.Instance.ID, Sample: t.Sample, Model: t.Model, Image: t.Instance.ImageName()}
 		if item.Verdict, err = known(ctx, t); err != nil {
 			return p, err
 		}

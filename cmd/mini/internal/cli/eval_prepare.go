@@ -113,10 +113,7 @@ func (j *evalJob) load(ctx context.Context, s Streams) error {
 		return err
 	}
 	byID := trajectories.Predictions{List: j.patches.list}.ByID()
-	wanted := slices.Clone(j.selected)
-	if j.patches.ofRow == nil {
-		wanted = slices.DeleteFunc(wanted, func(id string) bool { _, ok := byID[id]; return !ok })
-	}
+	wanted := slices.DeleteFunc(slices.Clone(j.selected), func(id string) bool { return !j.patches.has(id, byID) })
 	name := strings.Join(j.subsets, "+")
 	if len(wanted) == 0 && len(j.selected) == 0 {
 		return usagef("no instance is left of the %d in %s after --instance, --filter and --slice", len(known), name)
@@ -185,15 +182,15 @@ func (j *evalJob) unknown(known []string) error {
 func (j *evalJob) makeTasks(byID map[string]trajectories.Prediction) error {
 	var ungradable []string
 	for _, in := range j.set.Instances {
-		t, ok := j.patches.task(in, byID)
-		if !ok {
+		tasks := j.patches.tasks(in, byID)
+		if len(tasks) == 0 {
 			continue
 		}
-		if err := j.config().Check(t); err != nil {
+		if err := j.config().Check(tasks[0]); err != nil { // it is about the row
 			ungradable = append(ungradable, err.Error())
 			continue
 		}
-		j.tasks = append(j.tasks, t)
+		j.tasks = append(j.tasks, tasks...)
 	}
 	if len(ungradable) == 0 {
 		return nil

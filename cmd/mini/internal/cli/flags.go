@@ -41,6 +41,7 @@ var settingFlags = []struct{ flag, key string }{
 	{"no-autosubmit", "agent.autosubmit"},
 	{"replies", "model.replies"},
 	{"workers", "run.workers"},
+	{"attempts", "run.attempts"},
 	{"network", "environment.network"},
 	{"keep", "run.keep"},
 	{"total-cost-limit", "run.total_cost_limit"},

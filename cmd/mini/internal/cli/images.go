@@ -143,9 +143,26 @@ func (s *sandboxes) fit(ctx context.Context, todo []datasets.Instance) error {
 func (j *job) done() map[string]bool {
 	done := map[string]bool{}
 	for _, in := range j.earlier.Instances {
-		done[in.ID] = in.Result != nil && in.Result.Class.Counts() && !j.redo
+		done[in.ID] = !j.redo && in.Missing(j.cfg.Run.Attempts) == 0
 	}
 	return done
+}
+
+// missing is how many results there are to be made.
+func (j *job) missing() int {
+	k := j.cfg.Run.Attempts
+	n := k * len(j.work.rows)
+	if j.redo {
+		return n
+	}
+	earlier := map[string]runner.Instance{}
+	for _, in := range j.earlier.Instances {
+		earlier[in.ID] = in
+	}
+	for _, in := range j.work.rows {
+		n -= k - earlier[in.ID].Missing(k)
+	}
+	return n
 }
 
 // todo are the rows that are to be run.

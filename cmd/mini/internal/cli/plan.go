@@ -18,7 +18,9 @@ type plan struct {
 	Datasets  []datasets.Edition `json:"datasets"`
 	Rows      int                `json:"rows"`
 	Selected  int                `json:"selected"`
-	Done      int                `json:"done"` // have a result in the folder of the run
+	Done      int                `json:"done"` // have all their results in the folder of the run
+	Attempts  int                `json:"attempts_per_instance"`
+	Missing   int                `json:"attempts_missing"` // to be made, for all instances together
 	Folder    string             `json:"folder"`
 	Workers   int                `json:"workers"`
 	Sandbox   string             `json:"environment_class"`
@@ -146,7 +148,8 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Cost = costOf(cfg, known, p.Selected-p.Done)
+	p.Attempts, p.Missing = cfg.Run.Attempts, j.missing()
+	p.Cost = costOf(cfg, known, p.Missing)
 	if len(needed) > 0 {
 		p.Images = measure(ctx, cfg, needed, maxAsked)
 	}

@@ -80,9 +80,9 @@ func (b *board) apply(e runner.Event) {
 		b.start, b.total, b.skipped = e.Time, e.Total-e.Skipped, e.Skipped
 		b.workers = make([]worker, max(0, min(e.Workers, b.total)))
 	case runner.AttemptStarted:
-		w := b.worker(e.Instance)
-		*w = worker{instance: e.Instance, attempt: e.Attempt, phase: runner.Starting, since: e.Time}
-		b.widest = max(b.widest, len(e.Instance))
+		w := b.worker(e.Who())
+		*w = worker{instance: e.Who(), attempt: e.Attempt, phase: runner.Starting, since: e.Time}
+		b.widest = max(b.widest, len(e.Who()))
 	case runner.Doing:
 		b.doing(e)
 	case runner.SandboxReady:
@@ -90,10 +90,10 @@ func (b *board) apply(e runner.Event) {
 			b.warn(e, text)
 		}
 	case runner.Step:
-		w := b.worker(e.Instance)
+		w := b.worker(e.Who())
 		w.step, w.cost, w.current = e.Step, e.Cost, false
 	case runner.FormatError:
-		b.worker(e.Instance).cost = e.Cost
+		b.worker(e.Who()).cost = e.Cost
 	case runner.Pull:
 		b.pull(e)
 	case runner.Warning:
@@ -104,11 +104,11 @@ func (b *board) apply(e runner.Event) {
 			b.paused = e.Time.Add(time.Duration(e.Provider.Pause * float64(time.Second)))
 		}
 	case runner.Kept:
-		b.note(note{at: e.Time, instance: e.Instance, text: bounded(e.Text)})
+		b.note(note{at: e.Time, instance: e.Who(), text: bounded(e.Text)})
 	case runner.AttemptFinished:
 		b.finished(e)
 	case runner.EvaluationAttempt:
-		b.judging[e.Instance] = true
+		b.judging[e.Who()] = true
 	case runner.Verdict:
 		b.verdict(e)
 	}
@@ -131,13 +131,38 @@ func (b *board) worker(instance string) *worker {
 
 func (b *board) doing(e runner.Event) {
 	if e.Phase == runner.Left {
-		if i, ok := b.at[e.Instance]; ok {
-			delete(b.at, e.Instance)
+		if i, ok := b.at[e.Who()]; ok {
+			delete(b.at, e.Who())
 			b.workers[i] = worker{}
 		}
 		return
 	}
-	w := b.worker(e.Instance)
+	for _, w := range b.rowsOf(e) {
+		w.doing(e)
+	}
+}
+
+// rowsOf are the rows that an event is about. Sandboxes know instances only: what
+// they say holds for all of its samples that are being started.
+func (b *board) rowsOf(e runner.Event) []*worker {
+	if _, ok := b.at[e.Who()]; ok || e.Sample != 0 {
+		return []*worker{b.worker(e.Who())}
+	}
+	var rows []*worker
+	for i := range b.workers {
+		w := &b.workers[i]
+		if strings.HasPrefix(w.instance, e.Instance+"#") && (w.phase == runner.Starting || w.phase == runner.Waiting) {
+			rows = append(rows, w)
+		}
+	}
+	if rows == nil {
+		rows = append(rows, b.worker(e.Who()))
+	}
+	return rows
+}
+
+// doing says what a worker is in the middle of.
+func (w *worker) doing(e runner.Event) {
 	if w.phase != e.Phase || e.Phase == runner.Running {
 		w.since = e.Time
 	}
@@ -184,7 +209,7 @@ func (b *board) warn(e runner.Event, text string) {
 		return
 	}
 	b.warned[shape] = true
-	b.note(note{at: e.Time, instance: e.Instance, text: text})
+	b.note(note{at: e.Time, instance: e.Who(), text: text})
 }
 
 func (b *board) finished(e runner.Event) {
@@ -193,23 +218,23 @@ func (b *board) finished(e runner.Event) {
 		return
 	}
 	b.cost += float64(o.Cost)
-	b.worker(e.Instance).cost = 0
+	b.worker(e.Who()).cost = 0
 	if e.Again {
 		b.again++
 	} else {
 		b.done++
 		b.classes[o.Class]++
 	}
-	b.note(note{at: e.Time, instance: e.Instance, class: o.Class, again: e.Again, text: ending(o)})
+	b.note(note{at: e.Time, instance: e.Who(), class: o.Class, again: e.Again, text: ending(o)})
 }
 
 // verdict takes in how an evaluation ended, which goes on beside the workers.
 func (b *board) verdict(e runner.Event) {
 	if !e.Again {
-		delete(b.judging, e.Instance)
+		delete(b.judging, e.Who())
 		b.judged[evaluate.Class(e.Verdict)]++
 	}
-	b.note(note{at: e.Time, instance: e.Instance, verdict: evaluate.Class(e.Verdict), again: e.Again, text: bounded(report.Judged(e))})
+	b.note(note{at: e.Time, instance: e.Who(), verdict: evaluate.Class(e.Verdict), again: e.Again, text: bounded(report.Judged(e))})
 }
 
 func (b *board) note(n note) {

@@ -367,3 +367,27 @@ func TestProvider(t *testing.T) {
 		}
 	}
 }
+
+// Samples of one instance are at work side by side. What a sandbox says of the
+// instance holds for those that are being started.
+func TestSamples(t *testing.T) {
+	b := newBoard()
+	b.apply(runner.Event{Type: runner.RunStarted, Total: 3, Workers: 3, Sample: 3})
+	for k := 1; k <= 3; k++ {
+		b.apply(runner.Event{Type: runner.AttemptStarted, Instance: "a", Sample: k, Attempt: k})
+	}
+	b.apply(runner.Event{Type: runner.Doing, Phase: runner.Running, Instance: "a", Sample: 1, Step: 4, Command: "ls"})
+	b.apply(runner.Event{Type: runner.Doing, Phase: runner.Starting, Instance: "a", Text: "img"})
+	got := map[string]string{}
+	for _, w := range b.workers {
+		got[w.instance] = string(w.phase) + " " + w.image
+	}
+	want := map[string]string{"a#1": "running ", "a#2": "starting img", "a#3": "starting img"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	b.apply(runner.Event{Type: runner.Doing, Phase: runner.Left, Instance: "a", Sample: 2})
+	if len(b.at) != 2 || b.workers[1].instance != "" {
+		t.Errorf("the worker that is free: %+v", b.workers)
+	}
+}

@@ -1,0 +1,166 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
+)
+
+// Samples sums up a run that was asked for several results an instance. All else
+// that is told of such a run is about the first of them.
+type Samples struct {
+	Each    int `json:"attempts_per_instance"` // that were asked for
+	Asked   int `json:"asked"`                 // of all instances together
+	Results int `json:"results"`
+	Judged  int `json:"judged"` // results with a verdict that the tests gave
+	// Pass is empty while there is no verdict.
+	Pass []PassAt `json:"pass_at,omitempty"`
+	// Resolved is how many instances each sample resolves, from the first on; Mean
+	// and Deviation are those of their rates.
+	Resolved  []int   `json:"resolved_by_sample,omitempty"`
+	Mean      float64 `json:"mean_rate"`
+	Deviation float64 `json:"standard_deviation"`
+}
+
+// PassAt is the chance that at least one of K results of an instance is
+// resolved, averaged over the instances: 1 - C(n-c, K) / C(n, K) where c of n
+// are (Chen et al., "Evaluating Large Language Models Trained on Code", 2021).
+// What has no verdict counts as not resolved, as everywhere.
+type PassAt struct {
+	K    int     `json:"k"`
+	Rate float64 `json:"rate"`
+}
+
+// SamplesOf sums up these instances of a run; nil where nobody asked for more
+// than one result.
+func SamplesOf(run *runner.Run, ids []string) *Samples {
+	instances := slices.DeleteFunc(slices.Clone(run.Instances), func(in runner.Instance) bool { return !slices.Contains(ids, in.ID) })
+	return newSamples(run, instances, len(ids))
+}
+
+// Write shows it to people, in lines of at most width characters.
+func (s *Samples) Write(w io.Writer, width int) error {
+	_, err := io.WriteString(w, "\n"+s.text(width))
+	return err
+}
+
+// newSamples is nil where nobody asked for more than one. Instances are those
+// of the asked ones that have an attempt.
+func newSamples(run *runner.Run, instances []runner.Instance, asked int) *Samples {
+	s := &Samples{Each: run.Manifest.Samples()}
+	for _, in := range instances {
+		for _, r := range results(in) {
+			s.Each = max(s.Each, r.Sample)
+		}
+	}
+	if s.Each <= 1 {
+		return nil
+	}
+	s.Asked = s.Each * asked
+	s.Resolved = make([]int, s.Each)
+	perInstance := make([]int, asked) // resolved; those without a result have none
+	for i, in := range instances {
+		for _, r := range results(in) {
+			perInstance[i] += s.add(r)
+		}
+	}
+	if s.Judged > 0 {
+		s.rates(perInstance, asked)
+	}
+	return s
+}
+
+// results are those of all samples of an instance.
+func results(in runner.Instance) []runner.Result {
+	switch {
+	case in.Result == nil:
+		return nil
+	case len(in.Result.Samples) == 0:
+		only := *in.Result
+		only.Sample = 1
+		return []runner.Result{only}
+	}
+	return slices.DeleteFunc(slices.Clone(in.Result.Samples), func(r runner.Result) bool {
+		return r.Sample < 1 || r.Sample > runner.MaxSamples // a file may say anything
+	})
+}
+
+// add counts a result, and says how many it adds to the resolved.
+func (s *Samples) add(r runner.Result) int {
+	if !r.Class.Counts() {
+		return 0
+	}
+	s.Results++
+	if r.Verdict == nil || *r.Verdict == string(evaluate.Infrastructure) {
+		return 0
+	}
+	s.Judged++
+	if *r.Verdict != string(evaluate.Resolved) {
+		return 0
+	}
+	s.Resolved[r.Sample-1]++
+	return 1
+}
+
+func (s *Samples) rates(perInstance []int, asked int) {
+	for k := 1; k <= s.Each; k++ {
+		if k > 5 && k < s.Each && k&(k-1) != 0 {
+			continue // of many the powers of two are enough
+		}
+		sum := 0.0
+		for _, c := range perInstance {
+			sum += passAt(s.Each, c, k)
+		}
+		s.Pass = append(s.Pass, PassAt{K: k, Rate: sum / float64(asked)})
+	}
+	var squares float64
+	for _, n := range s.Resolved {
+		rate := float64(n) / float64(asked)
+		s.Mean += rate / float64(s.Each)
+		squares += rate * rate / float64(s.Each-1)
+	}
+	s.Deviation = math.Sqrt(max(0, squares-s.Mean*s.Mean*float64(s.Each)/float64(s.Each-1)))
+}
+
+// passAt is the chance that one of k drawn from n is among the c that are
+// resolved. The quotient of binomials is multiplied out, so that it is exact
+// where they would overflow.
+func passAt(n, c, k int) float64 {
+	if n-c < k {
+		return 1
+	}
+	miss := 1.0
+	for i := n - c + 1; i <= n; i++ {
+		miss *= 1 - float64(k)/float64(i)
+	}
+	return 1 - miss
+}
+
+// text is for people, in lines of at most width characters.
+func (s *Samples) text(width int) string {
+	var b strings.Builder
+	head := fmt.Sprintf("%d attempts an instance: %d of %d have a result", s.Each, s.Results, s.Asked)
+	if s.Judged < s.Results {
+		head += fmt.Sprintf(", %d of these a verdict", s.Judged)
+	}
+	b.WriteString(paragraph(head, width, 0, 4))
+	if len(s.Pass) == 0 {
+		return b.String()
+	}
+	var pass, resolved []string
+	for _, p := range s.Pass {
+		pass = append(pass, fmt.Sprintf("pass@%d %.1f%%", p.K, 100*p.Rate))
+	}
+	for _, n := range s.Resolved {
+		resolved = append(resolved, fmt.Sprint(n))
+	}
+	b.WriteString(paragraph(strings.Join(pass, ", "), width, 2, 4))
+	b.WriteString(paragraph(fmt.Sprintf("resolved by each: %s; mean %.1f%%, standard deviation %.1f points",
+		strings.Join(resolved, ", "), 100*s.Mean, 100*s.Deviation), width, 2, 4))
+	return b.String()
+}
