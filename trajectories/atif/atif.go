@@ -66,7 +66,7 @@ type FinalMetrics struct {
 type Step struct {
 	ID        int64   `json:"step_id"`
 	Timestamp *string `json:"timestamp,omitempty"`
-	Source    string  `json:"source"`
+	Source    string  `json:"source,omitempty"`
 	ModelName *string `json:"model_name,omitempty"`
 	// Effort is a string or a number.
 	Effort      json.RawMessage `json:"reasoning_effort,omitempty"`
@@ -137,6 +137,14 @@ func (c Content) MarshalJSON() ([]byte, error) {
 		return encode(c.Parts)
 	}
 	return encode(c.Text)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Content) UnmarshalJSON(data []byte) error {
+	if kindOf(data) == "a list" {
+		return json.Unmarshal(data, &c.Parts)
+	}
+	return json.Unmarshal(data, &c.Text)
 }
 
 // Part is a piece of a content.

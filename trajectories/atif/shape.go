@@ -20,6 +20,8 @@ func (r *reader) trajectory(v json.RawMessage, at *place, depth int) *Trajectory
 	t := &Trajectory{SchemaVersion: Version}
 	if _, ok := o.fields["schema_version"]; ok { // which has a default, and may not be null
 		t.SchemaVersion = required(o, "schema_version", version)
+	} else {
+		r.notes = append(r.notes, "it does not say which version of the format it is; it was read as "+Version)
 	}
 	t.SessionID = optional(o, "session_id", text)
 	t.TrajectoryID = optional(o, "trajectory_id", text)
