@@ -22,6 +22,9 @@ func (b *builder) build() {
 		b.begin(i, e)
 	}
 	b.rest(-1)
+	for at := range b.steps { // of which a message tells that stands elsewhere
+		b.untold(at, -1, true)
+	}
 }
 
 // answers says whether a message tells of what was done, or not.
@@ -261,12 +264,19 @@ func (b *builder) execution(own *ownResult, step, ran int) {
 // rest adds the executions of the last step up to a record, of which the model
 // was told nothing, as of the command that handed in the work; -1 is all.
 func (b *builder) rest(record int) {
-	at := len(b.steps) - 1
-	if at < 0 || b.foreign {
+	if len(b.steps) > 0 {
+		b.untold(len(b.steps)-1, record, false)
+	}
+}
+
+// untold adds the executions of a step that stand in none of its results yet;
+// told ones are waited for, but at the end.
+func (b *builder) untold(at, record int, end bool) {
+	if b.foreign {
 		return
 	}
 	for k, r := range b.entry(at).Ran {
-		if r.Told >= 0 || record >= 0 && r.Record > record || b.shown[shown{at, k}] {
+		if r.Told >= 0 && !end || record >= 0 && r.Record > record || b.shown[shown{at, k}] {
 			continue
 		}
 		b.shown[shown{at, k}] = true

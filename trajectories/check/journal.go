@@ -55,11 +55,13 @@ func checkJournal(r io.Reader, limit int) *Report {
 		if size == 0 {
 			break
 		}
-		if !j.take(line, size, err == nil) || j.full {
+		if !j.take(line, size, err == nil) {
+			return j.Report // of a version that is not known
+		}
+		if j.full {
 			break
 		}
 		if err != nil {
-			j.line++
 			break
 		}
 	}

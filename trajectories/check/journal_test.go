@@ -58,7 +58,7 @@ func TestJournal(t *testing.T) {
 		"no parent":   {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":-1`, want: []string{"5: parent_id: there is no record -1"}},
 		"two roots":   {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":0`, want: []string{"5: parent_id: only the first record has no parent"}},
 		"a branch":    {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":2`, want: []string{"5: note: parent_id: the journal branches after record 2; from here on only the records are checked, not the conversation"}},
-		"a version":   {old: `"mini-1"`, new: `"mini-2"`, want: []string{`1: data.format: "mini-2" is not known, "mini-1" is`, "0: note: there is no outcome: the attempt has not ended, or not in good order"}},
+		"a version":   {old: `"mini-1"`, new: `"mini-2"`, want: []string{`1: data.format: "mini-2" is not known, "mini-1" is`}},
 		"no header":   {old: `"type":"header"`, new: `"type":"diff"`, want: []string{`1: type: the first record is the header, got "diff"`, "1: data.patch: required field is missing"}},
 		"two headers": {old: `"type":"message","time":"2026-03-01T12:00:01Z","data":{"role":"system","content":"s","cause":"prompt"}`, new: `"type":"header","time":"2026-03-01T12:00:01Z","data":{"format":"mini-1","instance_id":"a","attempt":1}`, want: []string{"2: type: only the first record is the header"}},
 		"a time":      {old: `"2026-03-01T12:00:01Z","data"`, new: `"noon","data"`, want: []string{"2: time: a time of RFC 3339 is needed, this is a string"}},

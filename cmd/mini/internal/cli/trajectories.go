@@ -18,8 +18,8 @@ func newTrajectories(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trajectories",
 		Short: "Check the files that attempts leave, of mini and of others",
-		Long: `Looks after trajectories: the journals of mini, the .traj.json of mini-swe-agent,
-and the files of other agents.`,
+		Long: `Looks after trajectories: the journals of mini, the .traj.json of
+mini-swe-agent, and the files of other agents.`,
 		Example: "  mini trajectories check runs/first",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -163,7 +163,7 @@ func (o *checkOptions) end(s Streams, all, bad, others int) error {
 	} else {
 		text := fmt.Sprintf("%d checked: %d fine, %d with problems", all, all-bad, bad)
 		if others > 0 {
-			text += fmt.Sprintf("; %d other files passed over", others)
+			text += fmt.Sprintf("; %d %s passed over", others, plural(others, "other file"))
 		}
 		_, err = fmt.Fprintln(s.Out, text)
 	}
