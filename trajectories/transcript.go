@@ -21,7 +21,8 @@ type Transcript struct {
 	// Setup are executions before the first reply: the start-up command.
 	Setup []Ran
 	Diff  *Diff
-	// Others are the records of which nothing above is made, in order.
+	// Others are the records of which nothing above is made, in order; a context
+	// whose call failed is one.
 	Others []Record
 	// Outcome is nil where the attempt has not ended, or never will.
 	Outcome *Outcome
@@ -72,6 +73,7 @@ type gatherer struct {
 	t       *Transcript
 	call    *Call    // whose reply has not come yet
 	context *Context // of the call
+	sent    Record   // that holds the context
 	reply   int      // the entry whose actions are being run; -1 before the first
 	next    int      // of the reply's executions, the first that nobody was told of
 }
@@ -94,7 +96,8 @@ func (g *gatherer) take(r Record) error {
 		g.call = &Call{}
 		err = json.Unmarshal(r.Data, g.call)
 	case TypeContext:
-		g.context = &Context{}
+		g.failed()
+		g.context, g.sent = &Context{}, r
 		err = json.Unmarshal(r.Data, g.context)
 	case TypeExecution:
 		ran := Ran{Record: r.ID, Told: -1}
@@ -124,7 +127,11 @@ func (g *gatherer) take(r Record) error {
 func (g *gatherer) failed() {
 	if g.call != nil {
 		g.t.Failed = append(g.t.Failed, *g.call)
-		g.call, g.context = nil, nil
+		g.call = nil
+		if g.context != nil {
+			g.t.Others = append(g.t.Others, g.sent)
+			g.context = nil
+		}
 	}
 }
 

@@ -108,6 +108,7 @@ func (b *book) begin(tools ...model.Definition) {
 func toolRun(t *testing.T) *trajectories.Transcript {
 	b := &book{t: t}
 	b.begin(model.Definition{Name: "bash", Description: "Run it.", Parameters: json.RawMessage(`{"type":"object"}`)})
+	b.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{{From: 5, To: 5}}})
 	b.add(trajectories.TypeCall, trajectories.Call{Error: "429", Start: b.now(), Tries: 10, Cost: 0.001})
 	b.call(1, 0.25)
 	b.say(trajectories.CauseReply, model.Message{

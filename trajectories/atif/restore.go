@@ -16,14 +16,28 @@ type restorer struct {
 	root  *ownRoot
 	doc   *Trajectory
 	items []item
+	last  key // of what was met last
 	err   error
+}
+
+// key orders records: by the number that they had, and what has none after what
+// it was found behind.
+type key struct{ record, behind int }
+
+func (r *restorer) key(record int) key {
+	if record > 0 {
+		r.last = key{record, 0}
+	} else {
+		r.last.behind++
+	}
+	return r.last
 }
 
 // item is a record on its way back. The records that a document does not number
 // stand before the one that they belong to.
 type item struct {
-	record int // in the journal that was; 0 is not known
-	before int // how far before that record: 0 is the record itself
+	key
+	before int // how far before the record of the key: 0 is that record itself
 	t      trajectories.Type
 	at     time.Time
 	data   any
@@ -44,25 +58,23 @@ func (root *ownRoot) file(doc *Trajectory, made trajectories.Import) (*File, err
 		r.step(&doc.Steps[i])
 	}
 	for _, o := range root.Records {
-		r.items = append(r.items, item{o.ID, 0, o.Type, o.Time, o.Data})
+		r.items = append(r.items, item{r.key(o.ID), 0, o.Type, o.Time, o.Data})
 	}
 	r.failed()
-	if !slices.ContainsFunc(r.items, func(it item) bool { return it.record == 0 }) {
-		slices.SortStableFunc(r.items, func(a, b item) int {
-			return cmp.Or(cmp.Compare(a.record, b.record), cmp.Compare(b.before, a.before))
-		})
-	}
+	slices.SortStableFunc(r.items, func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.record, b.record), cmp.Compare(a.behind, b.behind), cmp.Compare(b.before, a.before))
+	})
 	f := &File{Version: doc.SchemaVersion, Header: h, Lost: made.Lost}
 	var start, end time.Time
 	if root.Outcome != nil {
 		start, end = root.Start, root.End
 	}
-	all := slices.Concat([]item{{0, 0, trajectories.TypeHeader, start, h}, {0, 0, trajectories.TypeImport, start, made}}, r.items)
+	all := slices.Concat([]item{{key{}, 0, trajectories.TypeHeader, start, h}, {key{}, 0, trajectories.TypeImport, start, made}}, r.items)
 	if root.Diff != nil {
-		all = append(all, item{0, 0, trajectories.TypeDiff, end, root.Diff})
+		all = append(all, item{key{}, 0, trajectories.TypeDiff, end, root.Diff})
 	}
 	if root.Outcome != nil {
-		all = append(all, item{0, 0, trajectories.TypeOutcome, end, root.Outcome})
+		all = append(all, item{key{}, 0, trajectories.TypeOutcome, end, root.Outcome})
 	}
 	r.number(f, all)
 	if r.err != nil {
@@ -76,7 +88,7 @@ func (root *ownRoot) file(doc *Trajectory, made trajectories.Import) (*File, err
 func (r *restorer) number(f *File, all []item) {
 	now := map[int]int{}
 	for i, it := range all {
-		if it.record > 0 && it.before == 0 {
+		if it.record > 0 && it.behind == 0 && it.before == 0 {
 			now[it.record] = i + 1
 		}
 	}
@@ -140,11 +152,12 @@ func (r *restorer) step(s *Step) {
 	if own.Actions != nil {
 		m.Actions = *own.Actions
 	}
+	at := r.key(own.Record)
 	if s.Source == sourceAgent {
 		m.Reasoning = value(s.Reasoning)
-		r.call(s, own)
+		r.call(s, own, at)
 	}
-	r.items = append(r.items, item{own.Record, 0, trajectories.TypeMessage, timeOf(s.Timestamp), m})
+	r.items = append(r.items, item{at, 0, trajectories.TypeMessage, timeOf(s.Timestamp), m})
 	for _, res := range s.results() {
 		r.result(s, res, written)
 	}
@@ -176,9 +189,9 @@ func (r *restorer) calls(s *Step, m *trajectories.Message) bool {
 	return written
 }
 
-func (r *restorer) call(s *Step, own ownStep) {
+func (r *restorer) call(s *Step, own ownStep, at key) {
 	if own.Sent != nil {
-		r.items = append(r.items, item{own.Record, 2, trajectories.TypeContext, timeOf(s.Timestamp), own.Sent})
+		r.items = append(r.items, item{at, 2, trajectories.TypeContext, timeOf(s.Timestamp), own.Sent})
 	}
 	c := own.Call
 	if c == nil {
@@ -195,7 +208,7 @@ func (r *restorer) call(s *Step, own ownStep) {
 			call.Cost = cost
 		}
 	}
-	r.items = append(r.items, item{own.Record, 1, trajectories.TypeCall, timeOf(s.Timestamp), call})
+	r.items = append(r.items, item{at, 1, trajectories.TypeCall, timeOf(s.Timestamp), call})
 }
 
 func (r *restorer) result(s *Step, res Result, written bool) {
@@ -233,7 +246,7 @@ func (r *restorer) result(s *Step, res Result, written bool) {
 	if own.Time != nil {
 		at = *own.Time
 	}
-	r.items = append(r.items, item{own.Record, 0, trajectories.TypeMessage, at, m})
+	r.items = append(r.items, item{r.key(own.Record), 0, trajectories.TypeMessage, at, m})
 }
 
 // idOf is what the model called a call.
@@ -253,16 +266,16 @@ func (r *restorer) execution(own ownResult, command string) {
 	}
 	x := *own.Execution
 	x.Command = command
-	r.items = append(r.items, item{own.Ran, 0, trajectories.TypeExecution, x.Start, x})
+	r.items = append(r.items, item{r.key(own.Ran), 0, trajectories.TypeExecution, x.Start, x})
 }
 
 // failed puts the calls that failed before the first reply to a later one.
 func (r *restorer) failed() {
 	for _, c := range r.root.Failed {
-		it := item{1 << 40, 0, trajectories.TypeCall, c.Start, c}
+		it := item{key{1 << 40, 0}, 0, trajectories.TypeCall, c.Start, c}
 		for _, o := range r.items {
 			if later, ok := o.data.(trajectories.Call); ok && o.before == 1 && later.Start.After(c.Start) {
-				it.record, it.before = o.record, 3
+				it.key, it.before = o.key, 3
 				break
 			}
 		}

@@ -88,20 +88,26 @@ func TestForeignRoundTrip(t *testing.T) {
 // withoutNewIDs takes out the ids that results were given in the order of the
 // calls.
 func withoutNewIDs(before, after map[string]any) {
-	for i, s := range results(after) {
-		if old := results(before)[i].(map[string]any); old["source_call_id"] == nil {
-			delete(s.(map[string]any), "source_call_id")
+	was := results(before)
+	for i, r := range results(after) {
+		if was[i]["source_call_id"] == nil {
+			delete(r, "source_call_id")
 		}
 	}
 }
 
 // results are those of all steps.
-func results(doc map[string]any) []any {
-	var all []any
-	for _, s := range doc["steps"].([]any) {
-		o, _ := s.(map[string]any)["observation"].(map[string]any)
+func results(doc map[string]any) []map[string]any {
+	var all []map[string]any
+	steps, _ := doc["steps"].([]any)
+	for _, s := range steps {
+		step, _ := s.(map[string]any)
+		o, _ := step["observation"].(map[string]any)
 		of, _ := o["results"].([]any)
-		all = append(all, of...)
+		for _, r := range of {
+			result, _ := r.(map[string]any)
+			all = append(all, result)
+		}
 	}
 	return all
 }

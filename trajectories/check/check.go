@@ -11,6 +11,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -81,7 +82,7 @@ func File(path string, o Options) *Report {
 		return failed(err)
 	}
 	if !info.Mode().IsRegular() {
-		return failed(fmt.Errorf("this is no regular file"))
+		return failed(errors.New("this is no regular file"))
 	}
 	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
 	if err != nil {
@@ -105,7 +106,7 @@ func reason(err error) string {
 func Reader(name string, r io.Reader, o Options) *Report {
 	in := bufio.NewReaderSize(r, peek)
 	head, err := in.Peek(peek)
-	if err != nil && len(head) == 0 && err != io.EOF {
+	if err != nil && len(head) == 0 && !errors.Is(err, io.EOF) {
 		return &Report{Problems: []Problem{{Reason: reason(err)}}}
 	}
 	switch k := KindOf(name, head); {

@@ -180,7 +180,7 @@ func (j *journal) place(r trajectories.Record) {
 		j.problem(j.line, "parent_id", "%d is a later record: a parent is an earlier one", r.Parent)
 	case r.Parent == 0 && j.last > 0:
 		j.problem(j.line, "parent_id", "only the first record has no parent")
-	case r.Parent < 0 || r.Parent > 0 && !j.has(r.Parent) && !(gap && r.Parent > j.last):
+	case r.Parent < 0 || r.Parent > 0 && !j.has(r.Parent) && (!gap || r.Parent <= j.last):
 		j.problem(j.line, "parent_id", "there is no record %d", r.Parent)
 	case r.Parent > 0 && r.Parent < j.last && !j.talk.branched:
 		j.note(j.line, "parent_id", "the journal branches after record %d; from here on only the records are checked, not the conversation", r.Parent)
