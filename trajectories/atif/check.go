@@ -34,13 +34,15 @@ const (
 
 // MaxSize bounds a document, in bytes. Taking one apart needs several times as
 // much memory.
-const MaxSize = 256 << 20
+const MaxSize = 128 << 20
 
-// maxProblems are named of one document; maxNesting bounds trajectories of
-// agents of agents.
+// maxProblems are named of one document. Trajectories of agents of agents are
+// bounded by maxNesting, and all together, one within the other, by maxNested
+// bytes: each level is held while those within it are looked at.
 const (
 	maxProblems = 1000
 	maxNesting  = 32
+	maxNested   = MaxSize
 )
 
 // Check holds a document against the rules: first each field for itself, then,
@@ -64,6 +66,7 @@ type reader struct {
 	notes   []string
 	// newer is whether the document has a version after the newest known.
 	newer    bool
+	nested   int // bytes of trajectories within trajectories
 	problems []Problem
 }
 
@@ -95,7 +98,6 @@ func (r *reader) wrong(at *place, format string, args ...any) {
 func (r *reader) document(data []byte) *Trajectory {
 	root := &place{key: "trajectory"}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	var value json.RawMessage
 	switch {
 	case len(data) > MaxSize:
 		r.wrong(root, "%d bytes, allowed are %d", len(data), MaxSize)
@@ -104,11 +106,12 @@ func (r *reader) document(data []byte) *Trajectory {
 		r.wrong(root, "not UTF-8")
 		return nil
 	}
-	if err := json.Unmarshal(data, &value); err != nil {
+	if !json.Valid(data) {
+		err := json.Unmarshal(data, new(json.RawMessage))
 		r.wrong(root, "not JSON: %s", syntaxAt(data, err))
 		return nil
 	}
-	return r.trajectory(value, root, 0)
+	return r.trajectory(bytes.TrimSpace(data), root, 0)
 }
 
 // syntaxAt says on which line a mistake is.

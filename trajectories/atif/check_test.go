@@ -74,3 +74,20 @@ func TestRealFilesAreValid(t *testing.T) {
 		t.Skip("the real trajectories are not here")
 	}
 }
+
+// TestDeepNesting bounds agents of agents, whatever else there is to say.
+func TestDeepNesting(t *testing.T) {
+	const open, end = `{"trajectory_id":"t","agent":{"name":"a","version":"1"},"steps":[{"step_id":1,"source":"user","message":""}],"subagent_trajectories":[`, `]}`
+	for depth, fine := range map[int]bool{20: true, 40: false, 3000: false} {
+		problems := atif.Check([]byte(strings.Repeat(open, depth)+strings.Repeat(end, depth)), atif.Newest)
+		if (len(problems) == 0) != fine {
+			t.Errorf("%d deep: %.300v", depth, problems)
+		}
+	}
+	if problems := atif.Check([]byte(strings.Repeat("[", 1<<20)), atif.Newest); len(problems) != 1 {
+		t.Errorf("%v", problems)
+	}
+	if problems := atif.Check(make([]byte, atif.MaxSize+1), atif.Newest); len(problems) != 1 || problems[0].Reason != "134217729 bytes, allowed are 134217728" {
+		t.Errorf("%v", problems)
+	}
+}

@@ -39,6 +39,10 @@ func (r *reader) trajectory(v json.RawMessage, at *place, depth int) *Trajectory
 				r.wrong(at, "trajectories within trajectories, more than %d deep", maxNesting)
 				return Trajectory{}, false
 			}
+			if r.nested += len(v); r.nested > maxNested {
+				r.wrong(at, "trajectories within trajectories, too large to be looked at")
+				return Trajectory{}, false
+			}
 			before := len(r.problems)
 			sub := r.trajectory(v, at, depth+1)
 			if sub == nil {

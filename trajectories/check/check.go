@@ -170,10 +170,10 @@ func KindOf(name string, head []byte) Kind {
 func (r *Report) document(name string, data []byte, o Options) {
 	var root struct {
 		Schema   *json.RawMessage `json:"schema_version"`
-		Format   *json.RawMessage `json:"trajectory_format"`
-		Messages *json.RawMessage `json:"messages"`
-		Steps    *json.RawMessage `json:"steps"`
-		Agent    *json.RawMessage `json:"agent"`
+		Format   present          `json:"trajectory_format"`
+		Messages present          `json:"messages"`
+		Steps    present          `json:"steps"`
+		Agent    present          `json:"agent"`
 	}
 	trimmed := bytes.TrimSpace(data)
 	err := json.Unmarshal(data, &root)
@@ -181,9 +181,9 @@ func (r *Report) document(name string, data []byte, o Options) {
 	switch {
 	case bytes.HasPrefix(trimmed, []byte("[")):
 		kind = Messages
-	case root.Schema != nil, root.Steps != nil && root.Agent != nil:
+	case root.Schema != nil, bool(root.Steps && root.Agent):
 		kind = ATIF
-	case root.Format != nil, root.Messages != nil:
+	case bool(root.Format), bool(root.Messages):
 		kind = Traj
 	case err != nil:
 		kind = KindOf(name, data[:min(len(data), peek)])
@@ -200,6 +200,15 @@ func (r *Report) document(name string, data []byte, o Options) {
 		}
 		r.problem(0, "", "not a trajectory that is known: no journal, no .traj.json of mini-swe-agent, no ATIF")
 	}
+}
+
+// present says that a field is there, whatever it is.
+type present bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *present) UnmarshalJSON([]byte) error {
+	*p = true
+	return nil
 }
 
 func (r *Report) atif(schema *json.RawMessage, data []byte, e atif.Edition) {

@@ -24,7 +24,8 @@ func (r *Report) traj(data []byte) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var root any
-	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil { // all of it, not its first value
+	if !json.Valid(data) { // all of it, not its first value
+		err := json.Unmarshal(data, new(json.RawMessage))
 		r.problem(0, "", "not JSON: %s", syntaxAt(data, err))
 		return
 	}
