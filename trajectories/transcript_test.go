@@ -83,3 +83,39 @@ func TestGatherBelongings(t *testing.T) {
 		t.Errorf("who told of the commands (-want +got):\n%s", diff)
 	}
 }
+
+// TestGatherContexts keeps what was sent with the call that it was sent to, and
+// with the others what nothing is made of.
+func TestGatherContexts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := func(record int) trajectories.Context {
+		return trajectories.Context{Sent: []trajectories.ContextPart{{From: record, To: record}}}
+	}
+	reply := trajectories.Message{Message: model.Message{Role: model.Assistant}, Cause: trajectories.CauseReply}
+	add(t, j, trajectories.TypeScrub, trajectories.Scrub{OK: true})
+	add(t, j, trajectories.TypeContext, sent(1))
+	add(t, j, trajectories.TypeCall, trajectories.Call{Error: "500"})
+	add(t, j, trajectories.TypeContext, sent(2))
+	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 1})
+	add(t, j, trajectories.TypeMessage, reply)
+	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 2})
+	add(t, j, trajectories.TypeMessage, reply)
+	tr, err := trajectories.Gather(trajectories.Read(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := tr.Entries[0].Context; c == nil || c.Sent[0].From != 2 || tr.Entries[1].Context != nil {
+		t.Errorf("contexts %v, %v", c, tr.Entries[1].Context)
+	}
+	var others []int
+	for _, r := range tr.Others {
+		others = append(others, r.ID)
+	}
+	if diff := cmp.Diff([]int{2, 3}, others); diff != "" || len(tr.Failed) != 1 {
+		t.Errorf("others (-want +got):\n%s", diff)
+	}
+}

@@ -97,6 +97,7 @@ func setCompletions(root *cobra.Command) {
 		"eval-network":      words("bridge", "none"),
 		"run-id":            words(defaultRunID),
 		"fault":             completeFault,
+		"atif":              words("1.8", "1.7"),
 	}
 	for _, name := range []string{"filter", "seed", "workers", "attempts", "cost-limit", "model", "task", "image-budget", "attempt", "timeout", "rerun-failed", "eval-workers", "listen", "faults", "rpm", "tpm", "concurrent", "price"} {
 		flags[name] = words()

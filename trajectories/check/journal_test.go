@@ -1,0 +1,229 @@
+package check_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/trajectories/check"
+)
+
+// good is a journal without problems, a record a line.
+const good = `{"id":1,"parent_id":0,"type":"header","time":"2026-03-01T12:00:00Z","data":{"format":"mini-1","instance_id":"a","attempt":1}}
+{"id":2,"parent_id":1,"type":"message","time":"2026-03-01T12:00:01Z","data":{"role":"system","content":"s","cause":"prompt"}}
+{"id":3,"parent_id":2,"type":"call","time":"2026-03-01T12:00:02Z","data":{"usage":{"prompt_tokens":5,"completion_tokens":2},"cost":0.25,"start":"2026-03-01T12:00:01Z","duration":1,"tries":1}}
+{"id":4,"parent_id":3,"type":"message","time":"2026-03-01T12:00:02Z","data":{"role":"assistant","content":"","cause":"reply","actions":["ls"],"tool_calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{}"}}]}}
+{"id":5,"parent_id":4,"type":"execution","time":"2026-03-01T12:00:03Z","data":{"command":"ls","output":{"base64":"/w=="},"bytes":1,"chars":1,"returncode":0,"start":"2026-03-01T12:00:03Z","duration":0.5}}
+{"id":6,"parent_id":5,"type":"message","time":"2026-03-01T12:00:03Z","data":{"role":"tool","content":"x","tool_call_id":"c1","cause":"observation"}}
+{"id":7,"parent_id":6,"type":"outcome","time":"2026-03-01T12:00:04Z","data":{"class":"submitted","exit_status":"Submitted","submission":"diff","steps":1,"usage":{"prompt_tokens":5,"completion_tokens":2},"cost":0.25,"start":"2026-03-01T12:00:00Z","end":"2026-03-01T12:00:04Z"}}
+`
+
+// said are the problems and notes of a journal, as lines.
+func said(r *check.Report) []string {
+	var all []string
+	for _, p := range r.Problems {
+		all = append(all, fmt.Sprintf("%d: %s", p.Line, p))
+	}
+	for _, p := range r.Notes {
+		all = append(all, fmt.Sprintf("%d: note: %s", p.Line, p))
+	}
+	return all
+}
+
+func journal(text string) *check.Report {
+	return check.Reader("journal.jsonl", strings.NewReader(text), check.Options{})
+}
+
+func TestJournal(t *testing.T) {
+	for name, c := range map[string]struct {
+		old, new string
+		cut      int // lines at the end that are left out
+		want     []string
+	}{
+		"good": {},
+		"ids that jump": {
+			old: `{"id":5,"parent_id":4`, new: `{"id":8,"parent_id":4`,
+			want: []string{"5: id: 5 is needed after 4, got 8", "6: id: 6 is not after 8, the id before it", "6: parent_id: there is no record 5", "7: id: 7 is not after 8, the id before it", "7: parent_id: there is no record 6"},
+		},
+		"an id twice": {old: `{"id":7,`, new: `{"id":6,`, want: []string{"7: id: 6 is not after 6, the id before it", "7: parent_id: 6 is the record itself"}},
+		"a cycle":     {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":6`, want: []string{"5: parent_id: 6 is a later record: a parent is an earlier one"}},
+		"itself":      {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":5`, want: []string{"5: parent_id: 5 is the record itself"}},
+		"no parent":   {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":-1`, want: []string{"5: parent_id: there is no record -1"}},
+		"two roots":   {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":0`, want: []string{"5: parent_id: only the first record has no parent"}},
+		"a branch":    {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":2`, want: []string{"5: note: parent_id: the journal branches after record 2; from here on only the records are checked, not the conversation"}},
+		"a version":   {old: `"mini-1"`, new: `"mini-2"`, want: []string{`1: data.format: "mini-2" is not known, "mini-1" is`}},
+		"no header":   {old: `"type":"header"`, new: `"type":"diff"`, want: []string{`1: type: the first record is the header, got "diff"`, "1: data.patch: required field is missing"}},
+		"two headers": {old: `"type":"message","time":"2026-03-01T12:00:01Z","data":{"role":"system","content":"s","cause":"prompt"}`, new: `"type":"header","time":"2026-03-01T12:00:01Z","data":{"format":"mini-1","instance_id":"a","attempt":1}`, want: []string{"2: type: only the first record is the header"}},
+		"a time":      {old: `"2026-03-01T12:00:01Z","data"`, new: `"noon","data"`, want: []string{"2: time: a time of RFC 3339 is needed, this is a string"}},
+		"no time":     {old: `"time":"2026-03-01T12:00:01Z",`, want: []string{"2: time: required field is missing"}},
+		"types":       {old: `{"id":2,"parent_id":1,"type":"message"`, new: `{"id":"2","parent_id":null,"type":4`, want: []string{"2: id: a whole number is needed, this is a string", "2: parent_id: a whole number is needed, this is null", "2: type: a string is needed, this is a number"}},
+		"deep types": {old: `"prompt_tokens":5,"completion_tokens":2},"cost":0.25,"start"`, new: `"prompt_tokens":"5","completion_tokens":2},"cost":[],"start"`, want: []string{
+			"3: data.usage.prompt_tokens: a whole number is needed, this is a string", "3: data.cost: a number is needed, this is a list",
+			"7: note: data.usage: not the sum of the calls, which is {\"prompt_tokens\":0,\"completion_tokens\":2}", "7: note: data.cost: 0.25, and the calls add up to 0",
+		}},
+		"no data":         {old: `"data":{"role":"system","content":"s","cause":"prompt"}`, new: `"data":null`, want: []string{"2: data: an object is needed, this is null"}},
+		"missing":         {old: `"command":"ls","output"`, new: `"output"`, want: []string{"5: data.command: required field is missing"}},
+		"base64":          {old: `"/w=="`, new: `"/w=!"`, want: []string{"5: data.output: bytes: illegal base64 data at input byte 2"}},
+		"a role":          {old: `"role":"system"`, new: `"role":"narrator"`, want: []string{`2: data.role: one of system, user, assistant, tool is needed, got "narrator"`}},
+		"role and cause":  {old: `"role":"system"`, new: `"role":"tool"`, want: []string{`2: data.role: "tool" does not fit the cause "prompt"`}},
+		"a cause":         {old: `"cause":"prompt"`, new: `"cause":"whim"`, want: []string{`2: note: data.cause: "whim" is not known`}},
+		"another's call":  {old: `"tool_call_id":"c1"`, new: `"tool_call_id":"c2"`, want: []string{`6: data.tool_call_id: "c2" is no call of the last reply`}},
+		"no call":         {old: `"type":"call"`, new: `"type":"guess"`, want: []string{"4: a reply follows the record of its call, and there is none", "7: data.steps: 1, and there are 0 calls", "7: data.usage: not the sum of the calls, which is {\"prompt_tokens\":0,\"completion_tokens\":0}", "7: data.cost: 0.25, and the calls add up to 0", `3: note: type: records of the type "guess" are not known (1)`}},
+		"another command": {old: `"command":"ls"`, new: `"command":"rm"`, want: []string{"5: data.command: action 1 of the reply in line 4 is another command"}},
+		"no execution":    {old: `"type":"execution"`, new: `"type":"daydream"`, want: []string{"6: data.cause: an observation tells of an execution, and there is none before it", `5: note: type: records of the type "daydream" are not known (1)`}},
+		"a sum":           {old: `"cost":0.25,"start":"2026-03-01T12:00:00Z","end"`, new: `"cost":0.5,"start":"2026-03-01T12:00:00Z","end"`, want: []string{"7: data.cost: 0.5, and the calls add up to 0.25"}},
+		"a class":         {old: `"class":"submitted"`, new: `"class":"tired"`, want: []string{`7: data.class: "tired" is no class of outcomes`, `7: data.submission: an attempt of the class "tired" has none`}},
+		"a key twice":     {old: `"content":"s"`, new: `"content":"s","content":"t"`, want: []string{"2: data.content: the key is there twice"}},
+		"no UTF-8":        {old: `"content":"s"`, new: "\"content\":\"\xff\"", want: []string{"2: not UTF-8"}},
+		"no end":          {cut: 1, want: []string{"0: note: there is no outcome: the attempt has not ended, or not in good order"}},
+		"a bad line": {
+			old: `{"id":5,"parent_id":4,"type":"execution"`, new: `{"id":5,"parent`,
+			want: []string{"5: not a record: invalid character 't'"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := good
+			if c.old != "" {
+				if text = strings.Replace(good, c.old, c.new, 1); text == good {
+					t.Fatalf("%q is not in the journal", c.old)
+				}
+			}
+			all := strings.SplitAfter(text, "\n")
+			got := said(journal(strings.Join(all[:len(all)-1-c.cut], "")))
+			if name == "a bad line" && len(got) > 0 {
+				got[0], _, _ = strings.Cut(got[0], " in ")
+				got[0], _, _ = strings.Cut(got[0], " after object")
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAfterTheOutcome lets a journal go on where it says so, and not else.
+func TestAfterTheOutcome(t *testing.T) {
+	more := `{"id":8,"parent_id":7,"type":"message","time":"2026-03-01T12:00:01Z","data":{"role":"user","content":"s","cause":"prompt"}}` + "\n"
+	want := []string{"8: type: the outcome in line 7 is the last record of an attempt, but for one that is resumed"}
+	if diff := cmp.Diff(want, said(journal(good+more))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	more = `{"id":8,"parent_id":7,"type":"resume","time":"2026-03-01T12:00:01Z","data":{"mini_version":"1","record":6}}` + "\n"
+	want = []string{"0: note: there is no outcome: the attempt has not ended, or not in good order"}
+	if diff := cmp.Diff(want, said(journal(good+more))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	more = strings.Replace(more, `"record":6`, `"record":8`, 1)
+	if got := said(journal(good + more)); len(got) == 0 || got[0] != "8: data.record: there is no record 8 before this one" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestTornAtEveryByte: whatever a crash leaves of a journal is fine, once its
+// header is whole.
+func TestTornAtEveryByte(t *testing.T) {
+	header := strings.Index(good, "\n")
+	for n := 0; n < len(good)-1; n++ {
+		r := journal(good[:n])
+		if fine := len(r.Problems) == 0; fine != (n >= header) {
+			t.Fatalf("%d bytes: %q", n, said(r))
+		}
+	}
+}
+
+// endless is a line that never ends.
+type endless struct{ left int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left <= 0 {
+		return 0, io.EOF
+	}
+	n := min(len(p), e.left)
+	for i := range p[:n] {
+		p[i] = 'x'
+	}
+	e.left -= n
+	return n, nil
+}
+
+// TestGiganticLine refuses it without holding it.
+func TestGiganticLine(t *testing.T) {
+	first, rest, _ := strings.Cut(good, "\n")
+	text := io.MultiReader(strings.NewReader(first+"\n"), &endless{600 << 20}, strings.NewReader("\n"+rest))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := check.Reader("journal.jsonl", text, check.Options{})
+	runtime.ReadMemStats(&after)
+	if got := said(r); len(got) == 0 || got[0] != "2: the line has more than 536870912 bytes" {
+		t.Errorf("%q", got)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 400<<20 {
+		t.Errorf("%d bytes of memory", took)
+	}
+	text = io.MultiReader(strings.NewReader(first+"\n"), &endless{100 << 20}, strings.NewReader("\n"+rest))
+	if got := said(check.Reader("journal.jsonl", text, check.Options{})); len(got) != 1 || got[0] != "2: note: a line of 104857601 bytes was not looked into" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestManyProblems(t *testing.T) {
+	r := journal(strings.Repeat("{}\n", 5000))
+	if n := len(r.Problems); n != 1001 || r.Problems[n-1].Reason != "more than 1000 problems; the rest is not named" {
+		t.Errorf("%d problems", n)
+	}
+}
+
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.json")
+	for name, c := range map[string]struct{ text, want string }{
+		"empty":        {"", "the file is empty"},
+		"nothing":      {"{}", "not a trajectory that is known: no journal, no .traj.json of mini-swe-agent, no ATIF"},
+		"no JSON":      {"hello", "not JSON: line 1: invalid character 'h' looking for beginning of value"},
+		"NaN":          {`{"messages":[],` + "\n" + `"info":NaN}`, "not JSON: line 2: invalid character 'N' looking for beginning of value"},
+		"an ATIF":      {`{"schema_version":"ATIF-v1.9","agent":{"name":"a","version":"1"},"steps":[{"step_id":1,"source":"user","message":""}]}`, `trajectory.schema_version: ATIF-v1.0 to ATIF-v1.8 are known, got "ATIF-v1.9"`},
+		"a traj":       {`{"trajectory_format":"mini-swe-agent-9","messages":[]}`, `trajectory_format: "mini-swe-agent-9" is not known (known are mini-swe-agent-1 and mini-swe-agent-1.1)`},
+		"the messages": {`[{"role":"user"}]`, "messages.0.content: required field is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r := check.File(path, check.Options{})
+			if len(r.Problems) == 0 || r.Problems[0].String() != c.want {
+				t.Errorf("%v, want %q", r.Problems, c.want)
+			}
+		})
+	}
+	if r := check.File(dir, check.Options{}); r.Problems[0].Reason != "this is no regular file" {
+		t.Errorf("%v", r.Problems)
+	}
+	if r := check.File(filepath.Join(dir, "b"), check.Options{}); len(r.Problems) != 1 || strings.Contains(r.Problems[0].Reason, dir) {
+		t.Errorf("%v", r.Problems)
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add("journal.jsonl", []byte(good))
+	f.Add("a.traj.json", []byte(v2))
+	f.Add("a.json", []byte(`{"schema_version":"ATIF-v1.7","agent":{"name":"a","version":"1"},"steps":[{"step_id":1,"source":"user","message":""}]}`))
+	f.Add("a.json", []byte(`[{"role":"tool","content":[{}]}]`))
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		r := check.Reader(name, bytes.NewReader(data), check.Options{})
+		if len(r.Problems) > 1001 || len(r.Notes) > 1001 {
+			t.Errorf("%d problems, %d notes", len(r.Problems), len(r.Notes))
+		}
+		for _, p := range r.Problems {
+			if len(p.String()) > 4<<10 {
+				t.Errorf("%d bytes: %.200s", len(p.String()), p)
+			}
+		}
+	})
+}
