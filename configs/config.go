@@ -178,6 +178,9 @@ type Run struct {
 	// MinFreeDisk is how much room the engine's disk must have for another
 	// sandbox to be started, as "5GB"; starts wait below it. "0" means none.
 	MinFreeDisk string `yaml:"min_free_disk" json:"min_free_disk,omitempty"`
+	// TrajResponse puts the provider's own responses into the .traj.json files
+	// too. The journals always have them.
+	TrajResponse bool `yaml:"traj_response" json:"traj_response,omitempty"`
 	// Eval lets a batch judge each submission as soon as it is there.
 	Eval bool `yaml:"eval" json:"eval,omitempty"`
 }
