@@ -182,7 +182,7 @@ func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book) 
 		if err != nil {
 			return fmt.Errorf("instance %s: %w", in.ID, err)
 		}
-		again := out.Class.Retried() && !permanent(out) && try < b.MaxTries && ctx.Err() == nil
+		again := out.Class.Retried() && !permanent(out) && !b.strikes.inVain(out) && try < b.MaxTries && ctx.Err() == nil
 		b.Log.Emit(Event{Type: AttemptFinished, Instance: in.ID, Attempt: n, Outcome: &out, Again: again})
 		if err := book.enter(in.ID, n, out); err != nil {
 			return fmt.Errorf("instance %s: %w", in.ID, err)

@@ -83,8 +83,7 @@ func (m *Model) Format(f fmt.State, verb rune) { m.config.Format(f, verb) }
 // Query implements model.Model, with one request. A refused answer may come
 // with what it cost.
 func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
-	within, cancel := context.WithTimeoutCause(ctx, m.config.Timeout,
-		fmt.Errorf("no complete answer within %v", m.config.Timeout))
+	within, cancel := context.WithTimeout(ctx, m.config.Timeout)
 	defer cancel()
 	x := m.newExchange()
 	reply, err := m.ask(within, x, messages)
@@ -99,10 +98,9 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		return reply, context.Cause(ctx)
 	}
 	if _, ok := errors.AsType[*model.Error](err); !ok {
-		if within.Err() != nil {
-			err = context.Cause(within)
+		if err = x.Failed(err); within.Err() != nil {
+			err = transport.Late(m.config.Timeout)
 		}
-		err = transport.Unreachable(err)
 	}
 	return reply, m.redact.Error(err)
 }
@@ -158,6 +156,6 @@ func broken(format string, args ...any) error {
 func foreign(format string, args ...any) error {
 	return &model.Error{
 		Status: model.ProviderError, Retryable: true, Suspect: true, Err: fmt.Errorf(format, args...),
-		Hint: "check the base URL, and that the server speaks Anthropic's API",
+		Hint: "check the base URL (model.base_url), and that the server speaks Anthropic's API",
 	}
 }

@@ -77,8 +77,7 @@ func (m *Model) request(ctx context.Context, messages []model.Message) (model.Re
 	if err != nil {
 		return model.Reply{}, err
 	}
-	within, cancel := context.WithTimeoutCause(ctx, m.config.Timeout,
-		fmt.Errorf("no complete answer within %v", m.config.Timeout))
+	within, cancel := context.WithTimeout(ctx, m.config.Timeout)
 	defer cancel()
 	x := m.newExchange(whole)
 	streams := m.config.Stream && !m.plain.Load()
@@ -96,9 +95,9 @@ func (m *Model) request(ctx context.Context, messages []model.Message) (model.Re
 	e, ok := errors.AsType[*model.Error](err)
 	switch {
 	case !ok && within.Err() != nil:
-		err = transport.Unreachable(context.Cause(within))
+		err = transport.Late(m.config.Timeout)
 	case !ok:
-		err = transport.Unreachable(err)
+		err = x.Failed(err)
 	case streams && cannotStream(e):
 		m.plain.Store(true)
 		err = &model.Error{

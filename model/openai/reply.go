@@ -140,6 +140,6 @@ func broken(format string, args ...any) error {
 func foreign(format string, args ...any) error {
 	return &model.Error{
 		Status: model.ProviderError, Retryable: true, Suspect: true, Err: fmt.Errorf(format, args...),
-		Hint: "check the base URL; that of most servers ends with /v1",
+		Hint: "check the base URL (model.base_url); that of most servers ends with /v1",
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"time"
 
@@ -39,11 +40,16 @@ type Exchange struct {
 	// reading it ends with ErrTooLong.
 	Limit int64
 
-	host   string // of the first request
-	body   bytes.Buffer
-	last   []byte
-	limits model.Limits
+	host     string // of the first request
+	answered bool   // something came, whatever it was
+	body     bytes.Buffer
+	last     []byte
+	limits   model.Limits
 }
+
+// dialTimeout bounds how long a server may take to be there at all: packets
+// may be lost some times, and an address where all are is soon told.
+const dialTimeout = 15 * time.Second
 
 // ForManyWorkers is a RoundTripper that keeps the connections of a large batch:
 // the default keeps two.
@@ -54,6 +60,7 @@ func ForManyWorkers() http.RoundTripper {
 	}
 	t = t.Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
+	t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	return t
 }
 
@@ -84,6 +91,7 @@ func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
+	x.answered = true
 	resp.Body = closer{resp.Body, cancel}
 	x.limits = limits(resp.Header)
 	if resp.StatusCode >= http.StatusBadRequest {

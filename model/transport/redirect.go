@@ -15,7 +15,7 @@ func SameServer(req *http.Request, via []*http.Request) error {
 	if len(via) >= 10 || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
 		return &model.Error{
 			Status: model.BadRequest, Err: fmt.Errorf("the server sends its callers on to %s://%.100s", req.URL.Scheme, req.URL.Host),
-			Hint: "set the base URL to where it sends them, if that is to have the key",
+			Hint: "set the base URL (model.base_url) to where it sends them, if that is to have the key",
 		}
 	}
 	return nil

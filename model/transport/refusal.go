@@ -115,7 +115,7 @@ func Classify(status int, d Detail) *model.Error {
 	case status >= 400 && status < 500:
 		e.Status = model.BadRequest
 		if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
-			e.Hint = "check the model's name and the base URL"
+			e.Hint = "check the model's name and the base URL (model.base_url)"
 		}
 	default:
 		e.Status, e.Retryable = model.ProviderError, true
