@@ -43,7 +43,8 @@ type Model struct {
 	// StreamIdle bounds the silences of a stream that has begun, in seconds.
 	StreamIdle float64 `yaml:"stream_idle" json:"stream_idle,omitempty"`
 	// SendReasoning gives the model its earlier thinking back as
-	// reasoning_content, for servers that want it; for the class openai.
+	// reasoning_content, for servers that want it; for the class openai. Those
+	// that refuse to go without get it anyway.
 	SendReasoning bool `yaml:"send_reasoning" json:"send_reasoning,omitempty"`
 	// Headers go with every request to a provider.
 	Headers map[string]string `yaml:"headers" json:"headers,omitempty"`

@@ -52,7 +52,8 @@ type Config struct {
 	// asked plainly from then on.
 	Stream bool
 	// SendReasoning returns the model's earlier thinking to it as
-	// reasoning_content. Few servers ask for that; others refuse it.
+	// reasoning_content. Few servers ask for that; others refuse it. A server
+	// that refuses to go without gets it from then on.
 	SendReasoning bool
 	// Timeout bounds one request, from its start to the last byte of the
 	// answer; default DefaultTimeout.

@@ -28,6 +28,8 @@ type Model struct {
 	redact transport.Redactor
 	// plain says that the server was found not to stream.
 	plain atomic.Bool
+	// reasons says that the server was found to want earlier thinking back.
+	reasons atomic.Bool
 }
 
 var _ model.Model = (*Model)(nil)
@@ -72,8 +74,12 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 }
 
 func (m *Model) request(ctx context.Context, messages []model.Message) (model.Reply, error) {
-	sent, kept := outgoing(messages, m.config.SendReasoning)
-	whole, err := withKept(sent, kept)
+	reasoning := m.config.SendReasoning || m.reasons.Load()
+	sent, more, err := outgoing(messages, reasoning)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	whole, err := withAdditions(sent, more)
 	if err != nil {
 		return model.Reply{}, err
 	}
@@ -100,12 +106,17 @@ func (m *Model) request(ctx context.Context, messages []model.Message) (model.Re
 		err = x.Failed(err)
 	case streams && cannotStream(e):
 		m.plain.Store(true)
-		err = &model.Error{
-			Status: e.Status, Code: e.Code, Retryable: true, AtOnce: true, Err: e.Err,
-			Hint: "the server cannot stream; leave out model.stream",
-		}
+		err = otherwise(e, "the server cannot stream; leave out model.stream")
+	case !reasoning && wantsReasoning(e):
+		m.reasons.Store(true)
+		err = otherwise(e, "the server wants the model's earlier thinking; set model.send_reasoning")
 	}
 	return reply, m.redact.Error(err)
+}
+
+// otherwise is a refusal after which the next request is another one.
+func otherwise(e *model.Error, hint string) *model.Error {
+	return &model.Error{Status: e.Status, Code: e.Code, Retryable: true, AtOnce: true, Err: e.Err, Hint: hint}
 }
 
 // newExchange is for one request. Messages stand for those of the client
@@ -177,4 +188,13 @@ var streaming = regexp.MustCompile(`(?i)\bstream(s|ed|ing|_options)?\b`)
 func cannotStream(e *model.Error) bool {
 	asked := e.Status == model.BadRequest || e.Code == http.StatusNotImplemented
 	return asked && e.Err != nil && streaming.MatchString(e.Err.Error())
+}
+
+// lacking is how servers ask for the thinking of earlier answers.
+var lacking = regexp.MustCompile(`(?i)\b(missing|lacks?|requires?|expects?)\b.*reasoning_content|reasoning_content.*\b(missing|required|must be)\b`)
+
+// wantsReasoning says that it is the missing thinking that was refused: of
+// DeepSeek and Kimi, where they think between calls.
+func wantsReasoning(e *model.Error) bool {
+	return e.Status == model.BadRequest && e.Err != nil && lacking.MatchString(e.Err.Error())
 }

@@ -17,11 +17,8 @@ import (
 type extras struct {
 	Error   json.RawMessage `json:"error"`
 	Choices []struct {
-		Message struct {
-			Reasoning string          `json:"reasoning"`         // OpenRouter, vLLM
-			Details   json.RawMessage `json:"reasoning_details"` // OpenRouter
-		} `json:"message"`
-		Error json.RawMessage `json:"error"` // OpenRouter
+		Message unknown         `json:"message"`
+		Error   json.RawMessage `json:"error"` // OpenRouter
 	} `json:"choices"`
 	Usage struct {
 		Cost      *model.Cost `json:"cost"`                    // OpenRouter
@@ -57,7 +54,7 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	}
 	reply.Message = messageOf(resp.Choices[0].Message, more.Choices[0].Message.Reasoning)
 	var err error
-	if reply.Message.Kept, err = keep(more.Choices[0].Message.Details); err != nil {
+	if reply.Message.Kept, err = more.Choices[0].Message.keep(); err != nil {
 		return reply, err
 	}
 	reply.Finish = model.Finish(resp.Choices[0].FinishReason)
