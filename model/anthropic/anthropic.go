@@ -110,9 +110,13 @@ func (m *Model) ask(ctx context.Context, x *transport.Exchange, messages []model
 	if err != nil {
 		return model.Reply{}, err
 	}
-	raw, err := m.exchange(ctx, x, request)
+	raw, taken, err := m.exchange(ctx, x, request)
 	if err != nil {
-		return model.Reply{}, err
+		var reply model.Reply
+		if reply.Usage = usageOf(taken); reply.Usage != (model.Usage{}) {
+			bill(&reply, m.config.Price)
+		}
+		return reply, err
 	}
 	return parseReply(m.redact.Bytes(raw), m.config.Price)
 }
@@ -125,8 +129,9 @@ func (m *Model) newExchange() *transport.Exchange {
 	return &transport.Exchange{Base: base, Fields: m.fields, Idle: m.config.Idle, Limit: maxResponse}
 }
 
-// exchange returns the answer as a message object, streamed or not.
-func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk.MessageNewParams) (json.RawMessage, error) {
+// exchange returns the answer as a message object, streamed or not, or beside
+// an error what the beginning of one said that it takes.
+func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk.MessageNewParams) (json.RawMessage, sdk.Usage, error) {
 	options := []option.RequestOption{
 		option.WithHTTPClient(&http.Client{Transport: x, CheckRedirect: transport.SameServer, Jar: m.http.Jar}),
 	}
@@ -136,14 +141,15 @@ func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk
 	var resp *http.Response
 	client := sdk.NewClient(m.options...)
 	if err := client.Post(ctx, "v1/messages", request, &resp, options...); err != nil {
-		return nil, err
+		return nil, sdk.Usage{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	// What came decides, and not what was asked for: some servers know one way.
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
 		return receive(resp.Body)
 	}
-	return io.ReadAll(resp.Body)
+	raw, err := io.ReadAll(resp.Body)
+	return raw, sdk.Usage{}, err
 }
 
 // broken is an answer that makes no sense; asking again may help.

@@ -131,3 +131,31 @@ func TestLimitsOfHeaders(t *testing.T) {
 		}
 	}
 }
+
+// Some servers count in each part of a stream. That counts, however it ends.
+func TestBrokenStreamsSayWhatTheyTook(t *testing.T) {
+	const part = `data: {"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":100,"completion_tokens":7}}` + "\n\n"
+	const silent = `data: {"choices":[{"index":0,"delta":{"content":"x"}}]}` + "\n\n"
+	hangs := func(w http.ResponseWriter, r *http.Request) {
+		says(200, "text/event-stream", part)(w, r)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	counted := model.Usage{Prompt: 100, Completion: 7}
+	for name, test := range map[string]struct {
+		serve http.HandlerFunc
+		want  model.Usage
+	}{
+		"cut":        {says(200, "text/event-stream", part), counted},
+		"hangs up":   {hangs, counted},
+		"garbled":    {says(200, "text/event-stream", part+"data: {\n\n"), counted},
+		"not told":   {says(200, "text/event-stream", silent), model.Usage{}},
+		"told later": {says(200, "text/event-stream", silent+part), counted},
+	} {
+		price := model.Price{Input: 1, Output: 10}
+		reply, err := ask(t, openai.Config{Stream: true, Price: price}, test.serve)
+		if err == nil || reply.Usage != test.want || reply.Cost != price.Of(test.want) {
+			t.Errorf("%s: %+v, cost %v, %v", name, reply.Usage, reply.Cost, err)
+		}
+	}
+}

@@ -94,7 +94,8 @@ func (m *Model) request(ctx context.Context, messages []model.Message) (model.Re
 		reply.Limits = x.Limits()
 		return reply, m.redact.Error(err)
 	}
-	reply := model.Reply{Limits: x.Limits()}
+	reply := taken(raw, m.config.Price)
+	reply.Limits = x.Limits()
 	if ctx.Err() != nil {
 		return reply, context.Cause(ctx)
 	}
@@ -134,7 +135,8 @@ func (m *Model) newExchange(messages json.RawMessage) *transport.Exchange {
 	return &transport.Exchange{Base: base, Fields: fields, Headers: m.config.Headers, Idle: m.config.Idle, Limit: maxResponse}
 }
 
-// exchange returns the answer as a chat.completion object, streamed or not.
+// exchange returns the answer as a chat.completion object, streamed or not, or
+// beside an error what there is of it.
 func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMessage, x *transport.Exchange, streams bool) (json.RawMessage, error) {
 	conf := client.DefaultConfig(m.config.key())
 	conf.BaseURL = m.config.baseURL()
@@ -154,7 +156,7 @@ func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMe
 	return x.Body(), nil
 }
 
-// receive puts a streamed answer together.
+// receive puts a streamed answer together, as far as it came.
 func receive(ctx context.Context, c *client.Client, request client.ChatCompletionRequest, x *transport.Exchange) (json.RawMessage, error) {
 	stream, err := c.CreateChatCompletionStream(ctx, request)
 	if err != nil {
@@ -173,10 +175,10 @@ func receive(ctx context.Context, c *client.Client, request client.ChatCompletio
 		case errors.Is(err, io.EOF):
 			return f.json()
 		case err != nil:
-			return nil, err
+			return f.part(), err
 		}
 		if err := f.add(event); err != nil {
-			return nil, err
+			return f.part(), err
 		}
 	}
 }

@@ -61,6 +61,16 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	return reply, checkFinish(reply, resp.Choices[0].Message.Refusal)
 }
 
+// taken is what the beginning of an answer says that it took. Few servers say
+// so before the end.
+func taken(part []byte, price model.Price) model.Reply {
+	if part == nil {
+		return model.Reply{}
+	}
+	reply, _ := parseReply(part, price) // that it is no answer is known
+	return model.Reply{Usage: reply.Usage, Cost: reply.Cost}
+}
+
 // bill says what an answer cost: who sends the bill knows best, a price comes
 // next. An answer whose tokens nobody counted has no known cost, whatever the
 // price; what is no answer, or not all of one, and counts none took nothing.
