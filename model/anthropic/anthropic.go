@@ -126,14 +126,14 @@ func (m *Model) newExchange() *transport.Exchange {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &transport.Exchange{Base: base, Fields: m.fields, Idle: m.config.Idle, Limit: maxResponse}
+	return &transport.Exchange{Base: base, Fields: m.fields, Idle: m.config.Idle, Limit: maxResponse, Redact: m.redact}
 }
 
 // exchange returns the answer as a message object, streamed or not, or beside
 // an error what the beginning of one said that it takes.
 func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk.MessageNewParams) (json.RawMessage, sdk.Usage, error) {
 	options := []option.RequestOption{
-		option.WithHTTPClient(&http.Client{Transport: x, CheckRedirect: transport.SameServer, Jar: m.http.Jar}),
+		option.WithHTTPClient(&http.Client{Transport: x, CheckRedirect: x.SameServer, Jar: m.http.Jar}),
 	}
 	if m.config.Stream {
 		options = append(options, option.WithJSONSet("stream", true))

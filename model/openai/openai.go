@@ -132,7 +132,7 @@ func (m *Model) newExchange(messages json.RawMessage) *transport.Exchange {
 		fields = maps.Clone(fields)
 		fields["messages"] = messages
 	}
-	return &transport.Exchange{Base: base, Fields: fields, Headers: m.config.Headers, Idle: m.config.Idle, Limit: maxResponse}
+	return &transport.Exchange{Base: base, Fields: fields, Headers: m.config.Headers, Idle: m.config.Idle, Limit: maxResponse, Redact: m.redact}
 }
 
 // exchange returns the answer as a chat.completion object, streamed or not, or
@@ -140,7 +140,7 @@ func (m *Model) newExchange(messages json.RawMessage) *transport.Exchange {
 func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMessage, x *transport.Exchange, streams bool) (json.RawMessage, error) {
 	conf := client.DefaultConfig(m.config.key())
 	conf.BaseURL = m.config.baseURL()
-	conf.HTTPClient = &http.Client{Transport: x, CheckRedirect: transport.SameServer, Jar: m.http.Jar}
+	conf.HTTPClient = &http.Client{Transport: x, CheckRedirect: x.SameServer, Jar: m.http.Jar}
 	c := client.NewClientWithConfig(conf)
 
 	// The model's name is put in by the Exchange: the client library has rules

@@ -39,6 +39,9 @@ type Exchange struct {
 	// Limit bounds the response's body, in bytes. A longer one is cut, and
 	// reading it ends with ErrTooLong.
 	Limit int64
+	// Redact takes keys out of refusals and events before parts of them are
+	// quoted, where half a key would be left.
+	Redact Redactor
 
 	host     string // of the first request
 	answered bool   // something came, whatever it was
@@ -95,7 +98,7 @@ func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = closer{resp.Body, cancel}
 	x.limits = limits(resp.Header)
 	if resp.StatusCode >= http.StatusBadRequest {
-		err := refusal(resp)
+		err := x.refusal(resp)
 		_ = resp.Body.Close()
 		return nil, err
 	}
@@ -107,7 +110,7 @@ func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	limited := bufio.NewReader(&limitedReader{r: resp.Body, left: x.Limit})
 	if streams {
-		resp.Body = readCloser{newEvents(limited, &x.last), resp.Body}
+		resp.Body = readCloser{newEvents(limited, &x.last, x.Redact), resp.Body}
 		return resp, nil
 	}
 	if first, err := limited.Peek(1); err == nil && first[0] == '<' {

@@ -26,9 +26,9 @@ type Detail struct {
 	Code    string // a word, or a number as text; may be empty
 }
 
-func refusal(resp *http.Response) *model.Error {
+func (x *Exchange) refusal(resp *http.Response) *model.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came says more than why the rest did not
-	d := ParseDetail(body)
+	d := ParseDetail(x.Redact.Bytes(body))
 	e := Classify(resp.StatusCode, d)
 	e.RetryAfter = retryAfter(resp.Header, time.Now())
 	return e

@@ -20,6 +20,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+func newServer(t *testing.T, serve http.HandlerFunc) *httptest.Server {
+	server := httptest.NewServer(serve)
+	t.Cleanup(server.Close)
+	return server
+}
+
 // post sends body through an exchange, and reads the answer a byte at a time.
 func post(t *testing.T, x *transport.Exchange, body string, serve http.HandlerFunc) (string, error) {
 	t.Helper()
