@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/anthropic"
@@ -138,32 +137,6 @@ func TestBrokenStreamsSayWhatTheyTook(t *testing.T) {
 			}
 			if err == nil || reply.Usage != want || reply.Cost != cost {
 				t.Errorf("%s: %+v, cost %v, %v", name, reply.Usage, reply.Cost, err)
-			}
-		}
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	soon := time.Now().Add(100 * time.Second).UTC().Format(http.TimeFormat)
-	tests := map[string]struct {
-		header, value string
-		least, most   time.Duration
-	}{
-		"seconds":      {"Retry-After", "12", 12 * time.Second, 12 * time.Second},
-		"date":         {"Retry-After", soon, 90 * time.Second, 100 * time.Second},
-		"milliseconds": {"Retry-After-Ms", "250", 250 * time.Millisecond, 250 * time.Millisecond},
-		"nothing":      {"X-Should-Retry", "true", 0, 0},
-	}
-	for name, test := range tests {
-		for _, stream := range []bool{false, true} {
-			for _, status := range []int{429, 529} {
-				_, err := ask(t, anthropic.Config{Stream: stream}, func(w http.ResponseWriter, r *http.Request) {
-					w.Header().Set(test.header, test.value)
-					says(status, "application/json", failure("overloaded_error", "x"))(w, r)
-				})
-				if e, ok := errors.AsType[*model.Error](err); !ok || !e.Retryable || e.RetryAfter < test.least || e.RetryAfter > test.most {
-					t.Errorf("%s, %d, stream %t: %v: %+v", name, status, stream, err, e)
-				}
 			}
 		}
 	}
