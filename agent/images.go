@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/minibench/mini/agent/pictures"
@@ -36,6 +37,9 @@ const (
 	maxShown       = 4
 	maxImages      = 50
 	maxImagesBytes = 20 << 20
+	// fetchedAtOnce bounds the images of a task that are got side by side: a row
+	// has a handful, and each may be somewhere slow.
+	fetchedAtOnce = 5
 )
 
 // notTaken is what a model is told that cannot be shown an image.
@@ -69,20 +73,22 @@ func (r *run) illustrate(ctx context.Context, m *model.Message) error {
 	if r.cfg.Images.Fetch {
 		source.Fetcher = r.cfg.Images.Fetcher
 	}
-	for _, ref := range refs {
-		img, err := source.Get(ctx, ref)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	for some := range slices.Chunk(refs, fetchedAtOnce) {
+		for i, got := range source.All(ctx, some) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			err := got.Err
+			if err == nil {
+				err = r.afford(got.Image)
+			}
+			if err != nil {
+				m.Content += "\n\n" + leftOut("image "+shortRef(some[i]), "it is not at hand")
+				r.warnings = append(r.warnings, fmt.Sprintf("an image of the task is not shown: %s: %v", shortRef(some[i]), err))
+				continue
+			}
+			m.Images = append(m.Images, got.Image)
 		}
-		if err == nil {
-			err = r.afford(img)
-		}
-		if err != nil {
-			m.Content += "\n\n" + leftOut("image "+shortRef(ref), "it is not at hand")
-			r.warnings = append(r.warnings, fmt.Sprintf("an image of the task is not shown: %s: %v", shortRef(ref), err))
-			continue
-		}
-		m.Images = append(m.Images, img)
 	}
 	if more {
 		m.Content += "\n\n" + leftOut("more images", "there are too many")

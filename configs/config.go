@@ -43,7 +43,8 @@ type Model struct {
 	// StreamIdle bounds the silences of a stream that has begun, in seconds.
 	StreamIdle float64 `yaml:"stream_idle" json:"stream_idle,omitempty"`
 	// SendReasoning gives the model its earlier thinking back as
-	// reasoning_content, for servers that want it; for the class openai.
+	// reasoning_content, for servers that want it; for the class openai. Those
+	// that refuse to go without get it anyway.
 	SendReasoning bool `yaml:"send_reasoning" json:"send_reasoning,omitempty"`
 	// Headers go with every request to a provider.
 	Headers map[string]string `yaml:"headers" json:"headers,omitempty"`
@@ -181,6 +182,9 @@ type Run struct {
 	// MinFreeDisk is how much room the engine's disk must have for another
 	// sandbox to be started, as "5GB"; starts wait below it. "0" means none.
 	MinFreeDisk string `yaml:"min_free_disk" json:"min_free_disk,omitempty"`
+	// TrajResponse puts the provider's own responses into the .traj.json files
+	// too. The journals always have them.
+	TrajResponse bool `yaml:"traj_response" json:"traj_response,omitempty"`
 	// Eval lets a batch judge each submission as soon as it is there.
 	Eval bool `yaml:"eval" json:"eval,omitempty"`
 }

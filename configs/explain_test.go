@@ -109,6 +109,7 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 			{"run.prefetch", 4, "default"},
 			{"run.pulls_per_minute", 0, "default"},
 			{"run.min_free_disk", "2GB", "default"},
+			{"run.traj_response", false, "default"},
 			{"run.eval", false, "default"},
 		}},
 		{"eval", []configs.Entry{

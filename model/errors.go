@@ -37,9 +37,9 @@ type Error struct {
 	// AtOnce says that the next request will be another one, which has nothing
 	// to wait for.
 	AtOnce bool
-	// Suspect says that a wrong setting looks the same: no server at the
-	// address, or one that answers with a web page. Until there was a good
-	// answer, that is not tried for long.
+	// Suspect says that a wrong setting looks the same: nobody answers at the
+	// address, or somebody with a web page. Until there was a good answer, that
+	// is not tried for long.
 	Suspect bool
 	Hint    string // what the user can do about it; may be empty
 	Err     error

@@ -179,7 +179,7 @@ func (b *Batch) work(ctx context.Context, t task, book *book) error {
 		if err != nil {
 			return fmt.Errorf("instance %s: %w", t.ID, err)
 		}
-		again := out.Class.Retried() && !permanent(out) && try < b.MaxTries && ctx.Err() == nil
+		again := out.Class.Retried() && !permanent(out) && !b.strikes.inVain(out) && try < b.MaxTries && ctx.Err() == nil
 		b.Log.Emit(t.event(Event{Type: AttemptFinished, Attempt: n, Outcome: &out, Again: again}))
 		if err := book.enter(t.ID, t.sample, n, out); err != nil {
 			return fmt.Errorf("instance %s: %w", t.ID, err)

@@ -150,7 +150,7 @@ func TestTries(t *testing.T) {
 		{"missing image", func(context.Context, datasets.Instance) (env.Environment, error) {
 			return nil, &env.Error{Status: env.ImageNotFound, Op: "pull"}
 		}, nil, 1, "ImageNotFound"},
-		{"provider", submits, &model.Error{Status: model.RateLimited}, 3, "RateLimited"},
+		{"provider", submits, &model.Error{Status: model.RateLimited, Retryable: true}, 3, "RateLimited"},
 		{"wrong key", submits, &model.Error{Status: model.AuthenticationError}, 1, "AuthenticationError"},
 		{"defect", submits, errors.New("surprise"), 1, "InternalError"},
 		{"result", submits, nil, 1, "Submitted"},

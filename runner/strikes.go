@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -19,6 +20,8 @@ type strikes struct {
 	stop context.CancelCauseFunc
 	row  int
 	halt *Halt // why the batch was stopped; nil while it was not
+	well bool  // there was an answer
+	vain bool  // there was none, and what failed last looks like a wrong setting
 }
 
 // Halt is why a batch was stopped before its end. To the attempts that it ends
@@ -50,13 +53,31 @@ func (s *strikes) begin(most int, stop context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.most, s.stop, s.row, s.halt = most, stop, 0, nil
+	s.well, s.vain = false, false
 }
 
 // answered says that the provider works.
 func (s *strikes) answered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.row = 0
+	s.row, s.well, s.vain = 0, true, false
+}
+
+// failed takes in how a call ended that got no answer.
+func (s *strikes) failed(err error) {
+	if e, ok := errors.AsType[*model.Error](err); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.vain = !s.well && (e.Suspect || !e.Retryable)
+	}
+}
+
+// inVain says that trying an instance again would meet what it met: a provider
+// that never answered anybody will not do so a second later.
+func (s *strikes) inVain(out trajectories.Outcome) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return out.Class == trajectories.Provider && s.vain
 }
 
 // ended takes in how an instance ended for this run.

@@ -9,10 +9,12 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/retry"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
 )
@@ -102,6 +104,60 @@ func TestProviderFailuresStopABatch(t *testing.T) {
 				m.fails = always(nil)
 				if sum, err = b.Run(t.Context(), rows(ids...)); err != nil || !sum.Complete() || sum.Halt != nil {
 					t.Errorf("started again: %+v, %v", sum, err)
+				}
+			})
+		})
+	}
+}
+
+// fading answers that many calls, and fails from then on.
+type fading struct {
+	err         error
+	good, asked int
+}
+
+func (f *fading) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+	if f.asked++; f.asked <= f.good {
+		return talker{}.Query(ctx, messages)
+	}
+	return talker{f.err}.Query(ctx, messages)
+}
+
+// forAll is one model for every instance.
+type forAll struct{ m model.Model }
+
+func (a forAll) For(datasets.Instance) (model.Model, error) { return a.m, nil }
+
+// A dead address is told within seconds, with one worker too: the first call
+// tries for a while, others once, and no instance is tried again. One that was
+// alive is given all its tries.
+func TestDeadAddressIsToldSoon(t *testing.T) {
+	refused := &model.Error{Status: model.ProviderError, Retryable: true, Suspect: true, Err: errors.New("connection refused")}
+	noTLS := &model.Error{Status: model.ProviderError, Err: errors.New("no TLS there")}
+	busy := &model.Error{Status: model.RateLimited, Retryable: true, Err: errors.New("slow down")}
+	const most = 5
+	for name, test := range map[string]struct {
+		err      error
+		answers  int // before it fails
+		requests int
+		within   time.Duration
+	}{
+		"nobody there":        {refused, 0, 4 + (most - 1), 11 * time.Second},
+		"no TLS":              {noTLS, 0, most, 0},
+		"busy":                {busy, 0, 10 * 3 * most, 3 * time.Hour},
+		"nobody there, later": {refused, 1, 1 + 10*3*most, 3 * time.Hour},
+		"no TLS, later":       {noTLS, 1, 1 + 3*most, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := batch(t, filepath.Join(t.TempDir(), "run"), submits)
+				m := &fading{err: test.err, good: test.answers}
+				b.Models, b.Workers, b.MaxProviderFailures = forAll{retry.New(m, retry.Policy{})}, 1, most
+				start := time.Now()
+				sum, err := b.Run(t.Context(), rows("a", "b", "c", "d", "e", "f", "g"))
+				took := time.Since(start)
+				if err != nil || sum.Halt == nil || m.asked != test.requests || took > test.within {
+					t.Errorf("%d requests in %v, want %d; halt %v, %v", m.asked, took, test.requests, sum.Halt, err)
 				}
 			})
 		})

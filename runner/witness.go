@@ -79,7 +79,7 @@ type watchedModel struct {
 // Query implements model.Model.
 func (m watchedModel) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	m.w.doing(Thinking, "")
-	return m.Model.Query(model.WithPause(ctx, func() func() {
+	reply, err := m.Model.Query(model.WithPause(ctx, func() func() {
 		end := model.Pause(ctx) // of whoever asked before
 		m.w.doing(Waiting, "")
 		return func() {
@@ -87,6 +87,8 @@ func (m watchedModel) Query(ctx context.Context, messages []model.Message) (mode
 			end()
 		}
 	}), messages)
+	m.w.strikes.failed(err)
+	return reply, err
 }
 
 // watchedBox tells of each command as it begins.

@@ -21,7 +21,9 @@ const (
 // Derive writes the .traj.json of a journal, for the tools that read
 // mini-swe-agent's. It goes through the journal twice and holds one record at
 // a time. An attempt that never ended has no exit message and an empty exit
-// status. Bytes that are not UTF-8 become U+FFFD; the journal keeps them.
+// status. Bytes that are not UTF-8 become U+FFFD; the journal keeps them, and
+// the provider's own responses, which the file has only where the attempt's
+// configuration asks for them (run.traj_response).
 func Derive(journal, path string) error {
 	s, err := summarize(journal)
 	if err != nil {
@@ -114,6 +116,16 @@ func (s summary) info() (trajInfo, error) {
 	return i, nil
 }
 
+// responses says whether the attempt was to show the provider's own.
+func (s summary) responses() bool {
+	var config struct {
+		Run struct {
+			Response bool `json:"traj_response"`
+		} `json:"run"`
+	}
+	return json.Unmarshal(s.header.Config, &config) == nil && config.Run.Response
+}
+
 // write puts one message on a line: readable by people, and cheap to stream.
 func (s summary) write(w io.Writer, records iter.Seq2[Record, error]) error {
 	info, err := s.info()
@@ -123,7 +135,7 @@ func (s summary) write(w io.Writer, records iter.Seq2[Record, error]) error {
 	if err := writeJSON(w, `{"info": `, info, ",\n\"messages\": ["); err != nil {
 		return err
 	}
-	var t translator
+	t := translator{responses: s.responses()}
 	before := "\n"
 	for r, err := range records {
 		if err != nil {
@@ -160,6 +172,7 @@ func writeJSON(w io.Writer, before string, v any, after string) error {
 // translator turns records into messages. A message takes its extras from the
 // call or the execution that stands before it.
 type translator struct {
+	responses bool // with those of the provider
 	call      Call
 	reply     Message
 	execution Execution
@@ -234,7 +247,10 @@ func (t *translator) extra(m Message, at time.Time) any {
 	switch m.Cause {
 	case CauseReply:
 		t.reply = m
-		e := replyExtra{Actions: []trajAction{}, Response: t.call.Raw, Model: t.call.Model, Cost: t.call.Cost, Timestamp: timestamp}
+		e := replyExtra{Actions: []trajAction{}, Model: t.call.Model, Cost: t.call.Cost, Timestamp: timestamp}
+		if t.responses {
+			e.Response = t.call.Raw
+		}
 		for i, command := range m.Actions {
 			a := trajAction{Command: command}
 			if len(m.Calls) == len(m.Actions) {

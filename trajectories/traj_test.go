@@ -2,6 +2,7 @@ package trajectories_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,7 +47,7 @@ func TestDeriveHasTheFieldsOfTheFormat(t *testing.T) {
 				"interrupt_type": "FormatError", "n_actions": 0.0, "model_response": "no block",
 			}},
 			object{"role": "assistant", "content": "```bash\ncat data\n```", "extra": object{
-				"actions": []any{object{"command": "cat data"}}, "response": object{"id": "x"}, "cost": 0.5, "timestamp": "now",
+				"actions": []any{object{"command": "cat data"}}, "cost": 0.5, "timestamp": "now",
 			}},
 			object{"role": "user", "content": "<returncode>3</returncode>", "extra": object{
 				"raw_output": "caf\ufffd <b>\r\n\x00", "returncode": 3.0, "timestamp": "now", "exception_info": "",
@@ -126,5 +127,34 @@ func TestDeriveMarksWhatWasNotKept(t *testing.T) {
 	}
 	if diff := cmp.Diff("head\n[1000 bytes were not kept]\ntail", got.Turns[0].Result.Output); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The provider's own responses are in the file where that is asked for.
+func TestDeriveWithResponses(t *testing.T) {
+	const response = `{"id":"chatcmpl-1","usage":{}}`
+	for config, want := range map[string]bool{
+		`{"run":{"traj_response":true}}`:  true,
+		`{"run":{"traj_response":false}}`: false,
+		`{"run":{}}`:                      false,
+		``:                                false,
+	} {
+		dir := t.TempDir()
+		journal, path := filepath.Join(dir, "journal.jsonl"), filepath.Join(dir, "a.traj.json")
+		j, err := trajectories.Create(journal, trajectories.Header{InstanceID: "a", Config: json.RawMessage(config)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, j, trajectories.TypeCall, trajectories.Call{Raw: json.RawMessage(response)})
+		add(t, j, trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: model.Assistant, Content: "x"}, Cause: trajectories.CauseReply})
+		if err := errors.Join(j.Close(), trajectories.Derive(journal, path)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(mustRead(t, path)), `"response":`+response); got != want {
+			t.Errorf("%s: there is a response: %t", config, got)
+		}
+		if !strings.Contains(string(mustRead(t, journal)), response) {
+			t.Errorf("%s: the journal lacks the response", config)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"image"
 	"image/gif"
 	"image/jpeg"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,6 +99,47 @@ func (f fetched) Fetch(_ context.Context, url string) ([]byte, error) {
 		return data, nil
 	}
 	return nil, errors.New("the server answers 404")
+}
+
+// together answers when so many are waiting.
+type together struct {
+	left atomic.Int32
+	all  chan struct{}
+	data []byte
+}
+
+func (f *together) Fetch(ctx context.Context, url string) ([]byte, error) {
+	if f.left.Add(-1) == 0 {
+		close(f.all)
+	}
+	select {
+	case <-f.all:
+		if strings.HasSuffix(url, "3") {
+			return nil, errors.New(url)
+		}
+		return append([]byte(nil), f.data...), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Images are got side by side, each in its place.
+func TestAll(t *testing.T) {
+	f := &together{all: make(chan struct{}), data: drawn(t, 3)}
+	var refs []string
+	for i := range 5 {
+		refs = append(refs, fmt.Sprintf("https://h.example/%d", i))
+	}
+	f.left.Store(int32(len(refs)))
+	all := pictures.Source{Fetcher: f}.All(t.Context(), refs)
+	if len(all) != len(refs) {
+		t.Fatalf("%d of %d", len(all), len(refs))
+	}
+	for i, got := range all {
+		if failed := i == 3; failed != (got.Err != nil) || failed != (got.Image.Data == nil) {
+			t.Errorf("%s: %d bytes, %v", refs[i], len(got.Image.Data), got.Err)
+		}
+	}
 }
 
 func TestSource(t *testing.T) {

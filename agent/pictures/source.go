@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/minibench/mini/model"
 )
@@ -28,6 +29,23 @@ type Source struct {
 	Folder string
 	// Fetcher fetches URLs that Folder does not have; nil for none.
 	Fetcher Fetcher
+}
+
+// Got is an image, or in few words why there is none.
+type Got struct {
+	Image model.Image
+	Err   error
+}
+
+// All gets images side by side, and returns them in their order.
+func (s Source) All(ctx context.Context, refs []string) []Got {
+	all := make([]Got, len(refs))
+	var getting sync.WaitGroup
+	for i, ref := range refs {
+		getting.Go(func() { all[i].Image, all[i].Err = s.Get(ctx, ref) })
+	}
+	getting.Wait()
+	return all
 }
 
 // Get returns an image. The error says in few words why there is none.

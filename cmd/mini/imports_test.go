@@ -45,6 +45,7 @@ var rules = []rule{
 	{pkg: "model/retry", may: []string{"model"}},
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
 	{pkg: "model/fake", may: []string{"model", "model/scripted", "trajectories"}},
+	{pkg: "model/modeltest", may: []string{"model", "model/fake", "model/retry", "model/scripted", "trajectories"}},
 	{pkg: "trajectories", may: []string{"model"}},
 	{pkg: "trajectories/atif", may: []string{"model", "trajectories"}},
 	{pkg: "trajectories/check", may: []string{"model", "trajectories", "trajectories/atif"}},

@@ -83,8 +83,7 @@ func (m *Model) Format(f fmt.State, verb rune) { m.config.Format(f, verb) }
 // Query implements model.Model, with one request. A refused answer may come
 // with what it cost.
 func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
-	within, cancel := context.WithTimeoutCause(ctx, m.config.Timeout,
-		fmt.Errorf("no complete answer within %v", m.config.Timeout))
+	within, cancel := context.WithTimeout(ctx, m.config.Timeout)
 	defer cancel()
 	x := m.newExchange()
 	reply, err := m.ask(within, x, messages)
@@ -99,10 +98,9 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		return reply, context.Cause(ctx)
 	}
 	if _, ok := errors.AsType[*model.Error](err); !ok {
-		if within.Err() != nil {
-			err = context.Cause(within)
+		if err = x.Failed(err); within.Err() != nil {
+			err = transport.Late(m.config.Timeout)
 		}
-		err = transport.Unreachable(err)
 	}
 	return reply, m.redact.Error(err)
 }
@@ -112,9 +110,13 @@ func (m *Model) ask(ctx context.Context, x *transport.Exchange, messages []model
 	if err != nil {
 		return model.Reply{}, err
 	}
-	raw, err := m.exchange(ctx, x, request)
+	raw, taken, err := m.exchange(ctx, x, request)
 	if err != nil {
-		return model.Reply{}, err
+		var reply model.Reply
+		if reply.Usage = usageOf(taken); reply.Usage != (model.Usage{}) {
+			bill(&reply, m.config.Price)
+		}
+		return reply, err
 	}
 	return parseReply(m.redact.Bytes(raw), m.config.Price)
 }
@@ -124,13 +126,14 @@ func (m *Model) newExchange() *transport.Exchange {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &transport.Exchange{Base: base, Fields: m.fields, Idle: m.config.Idle, Limit: maxResponse}
+	return &transport.Exchange{Base: base, Fields: m.fields, Idle: m.config.Idle, Limit: maxResponse, Redact: m.redact}
 }
 
-// exchange returns the answer as a message object, streamed or not.
-func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk.MessageNewParams) (json.RawMessage, error) {
+// exchange returns the answer as a message object, streamed or not, or beside
+// an error what the beginning of one said that it takes.
+func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk.MessageNewParams) (json.RawMessage, sdk.Usage, error) {
 	options := []option.RequestOption{
-		option.WithHTTPClient(&http.Client{Transport: x, CheckRedirect: transport.SameServer, Jar: m.http.Jar}),
+		option.WithHTTPClient(&http.Client{Transport: x, CheckRedirect: x.SameServer, Jar: m.http.Jar}),
 	}
 	if m.config.Stream {
 		options = append(options, option.WithJSONSet("stream", true))
@@ -138,14 +141,15 @@ func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk
 	var resp *http.Response
 	client := sdk.NewClient(m.options...)
 	if err := client.Post(ctx, "v1/messages", request, &resp, options...); err != nil {
-		return nil, err
+		return nil, sdk.Usage{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	// What came decides, and not what was asked for: some servers know one way.
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
 		return receive(resp.Body)
 	}
-	return io.ReadAll(resp.Body)
+	raw, err := io.ReadAll(resp.Body)
+	return raw, sdk.Usage{}, err
 }
 
 // broken is an answer that makes no sense; asking again may help.
@@ -158,6 +162,6 @@ func broken(format string, args ...any) error {
 func foreign(format string, args ...any) error {
 	return &model.Error{
 		Status: model.ProviderError, Retryable: true, Suspect: true, Err: fmt.Errorf(format, args...),
-		Hint: "check the base URL, and that the server speaks Anthropic's API",
+		Hint: "check the base URL (model.base_url), and that the server speaks Anthropic's API",
 	}
 }

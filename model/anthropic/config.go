@@ -14,9 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -88,13 +86,7 @@ type Config struct {
 
 // Validate returns the first thing that is wrong, as a sentence for the user.
 func (c Config) Validate() error {
-	if c.Name == "" {
-		return errors.New("model name is missing")
-	}
-	if err := c.validateURL(); err != nil {
-		return err
-	}
-	if err := transport.CheckHeaders(c.Headers); err != nil {
+	if err := c.endpoint().Validate("/messages"); err != nil {
 		return err
 	}
 	for _, tool := range c.Tools {
@@ -103,8 +95,6 @@ func (c Config) Validate() error {
 		}
 	}
 	switch {
-	case !transport.CleanKey(c.key()):
-		return errors.New("the API key has a control character in it")
 	case c.Timeout < 0 || c.Idle < 0 || c.MaxTokens < 0:
 		return errors.New("timeouts and tokens cannot be negative")
 	case !slices.Contains([]string{"", CacheMinutes, CacheHour, CacheOff}, c.Cache):
@@ -112,21 +102,6 @@ func (c Config) Validate() error {
 	}
 	_, _, err := c.fields()
 	return err
-}
-
-func (c Config) validateURL() error {
-	u, err := url.Parse(c.baseURL())
-	switch {
-	case err != nil:
-		return errors.New("base URL cannot be parsed") // the error would quote it
-	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		return fmt.Errorf("base URL %s: want http:// or https:// and a host", u.Redacted())
-	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return fmt.Errorf("base URL of %s: want no user, query or fragment; keys come from the environment", u.Host)
-	case strings.HasSuffix(u.Path, "/messages"):
-		return fmt.Errorf("base URL %s: leave /messages away", u)
-	}
-	return nil
 }
 
 // baseURL is without the "/v1" that all requests begin with.
@@ -137,22 +112,17 @@ func (c Config) baseURL() string {
 	return strings.TrimSuffix(strings.TrimRight(c.BaseURL, "/"), "/v1")
 }
 
+func (c Config) endpoint() transport.Endpoint {
+	return transport.Endpoint{
+		Name: c.Name, BaseURL: c.baseURL(), Key: c.key(), Stream: c.Stream, Kwargs: c.Kwargs, Headers: c.Headers,
+	}
+}
+
 // key is without the line feed that comes with keys read from files.
 func (c Config) key() string { return strings.TrimSpace(c.APIKey) }
 
 // Format implements fmt.Formatter, for every verb: the key is never printed.
-func (c Config) Format(f fmt.State, _ rune) {
-	key := "none"
-	if c.APIKey != "" {
-		key = "set"
-	}
-	base := "invalid"
-	if u, err := url.Parse(c.baseURL()); err == nil {
-		base = u.Redacted()
-	}
-	_, _ = fmt.Fprintf(f, "{%s at %s, key %s, stream %t, kwargs %v, headers %v}",
-		c.Name, base, key, c.Stream, c.Kwargs, slices.Sorted(maps.Keys(c.Headers)))
-}
+func (c Config) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.endpoint()) }
 
 // String is what is printed.
 func (c Config) String() string { return fmt.Sprint(c) }

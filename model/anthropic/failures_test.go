@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/anthropic"
@@ -115,27 +114,29 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
-	soon := time.Now().Add(100 * time.Second).UTC().Format(http.TimeFormat)
-	tests := map[string]struct {
-		header, value string
-		least, most   time.Duration
+// A stream begins with what the prompt takes, and that counts however the rest
+// goes; where the provider itself says that it failed, nothing does.
+func TestBrokenStreamsSayWhatTheyTook(t *testing.T) {
+	first, _, _ := strings.Cut(streamed, "event: message_delta")
+	begun, unheard := model.Usage{Prompt: 100, Completion: 1, CacheRead: 60, CacheWrite: 30, CacheWriteHour: 20}, model.Usage{}
+	price := model.Price{Input: 1, Output: 10, Cached: 0.1, CacheWrite: 1.25}
+	for name, test := range map[string]struct {
+		body string
+		want model.Usage
 	}{
-		"seconds":      {"Retry-After", "12", 12 * time.Second, 12 * time.Second},
-		"date":         {"Retry-After", soon, 90 * time.Second, 100 * time.Second},
-		"milliseconds": {"Retry-After-Ms", "250", 250 * time.Millisecond, 250 * time.Millisecond},
-		"nothing":      {"X-Should-Retry", "true", 0, 0},
-	}
-	for name, test := range tests {
-		for _, stream := range []bool{false, true} {
-			for _, status := range []int{429, 529} {
-				_, err := ask(t, anthropic.Config{Stream: stream}, func(w http.ResponseWriter, r *http.Request) {
-					w.Header().Set(test.header, test.value)
-					says(status, "application/json", failure("overloaded_error", "x"))(w, r)
-				})
-				if e, ok := errors.AsType[*model.Error](err); !ok || !e.Retryable || e.RetryAfter < test.least || e.RetryAfter > test.most {
-					t.Errorf("%s, %d, stream %t: %v: %+v", name, status, stream, err, e)
-				}
+		"cut":         {first, begun},
+		"garbled":     {first + "data: {\n\n", begun},
+		"error event": {first + "event: error\ndata: " + failure("overloaded_error", "x") + "\n\n", unheard},
+		"no start":    {"data: {\"type\":\"ping\"}\n\n", unheard},
+	} {
+		for _, p := range []model.Price{price, {}} {
+			reply, err := ask(t, anthropic.Config{Stream: true, Price: p}, says(200, "text/event-stream", test.body))
+			want, cost := test.want, p.Of(test.want)
+			if want != unheard && !p.Known() {
+				want.Unpriced = 1
+			}
+			if err == nil || reply.Usage != want || reply.Cost != cost {
+				t.Errorf("%s: %+v, cost %v, %v", name, reply.Usage, reply.Cost, err)
 			}
 		}
 	}

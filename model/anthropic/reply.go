@@ -46,12 +46,17 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	reply := model.Reply{
 		Message: message, Finish: finishOf(m.StopReason), Usage: usageOf(m.Usage), Model: m.Model, Raw: raw,
 	}
-	if counted := reply.Usage.Prompt > 0; price.Known() && (counted || price.Free) {
-		reply.Cost = price.Of(reply.Usage)
-	} else { // there is no prompt of no tokens: what it took was not said
-		reply.Usage.Unpriced = 1
-	}
+	bill(&reply, price)
 	return reply, checkFinish(m)
+}
+
+// bill says what an answer cost, or that nobody knows.
+func bill(r *model.Reply, price model.Price) {
+	if counted := r.Usage.Prompt > 0; price.Known() && (counted || price.Free) {
+		r.Cost = price.Of(r.Usage)
+	} else { // there is no prompt of no tokens: what it took was not said
+		r.Usage.Unpriced = 1
+	}
 }
 
 // messageOf takes the blocks of an answer apart. What is more than text and

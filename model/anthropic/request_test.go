@@ -17,11 +17,14 @@ import (
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/anthropic"
+	"github.com/minibench/mini/model/modeltest"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-const secret = `sk-ant-api03-0123"456789`
+const secret = modeltest.Key
+
+var says = modeltest.Says
 
 func connect(t *testing.T, c anthropic.Config, serve http.HandlerFunc) *anthropic.Model {
 	t.Helper()
@@ -41,15 +44,6 @@ func connect(t *testing.T, c anthropic.Config, serve http.HandlerFunc) *anthropi
 		}
 	})
 	return m
-}
-
-func says(status int, kind, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", kind)
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}
 }
 
 // sent is the body, and the request, that a model sends for messages.

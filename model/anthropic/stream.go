@@ -15,10 +15,15 @@ import (
 )
 
 // receive puts a streamed answer together. The data of an event says what it
-// is, so its name is not needed: some proxies lose it.
-func receive(body io.Reader) (json.RawMessage, error) {
-	in := bufio.NewReader(body)
+// is, so its name is not needed: some proxies lose it. Beside an error it says
+// what the answer had taken by then.
+func receive(body io.Reader) (json.RawMessage, sdk.Usage, error) {
 	var f fold
+	raw, err := f.receive(bufio.NewReader(body))
+	return raw, f.message.Usage, err
+}
+
+func (f *fold) receive(in *bufio.Reader) (json.RawMessage, error) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok && (err == nil || errors.Is(err, io.EOF)) {
@@ -63,6 +68,7 @@ func (f *fold) add(data []byte) (done bool, err error) {
 	case err != nil:
 		return false, broken("read event: %w", err)
 	case kind.Type == "error" || len(kind.Error) > 0:
+		*f = fold{} // who says that he failed charges for nothing
 		return false, failed(data)
 	case kind.Type == "ping":
 		return false, nil

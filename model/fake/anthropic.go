@@ -79,10 +79,8 @@ func (anthropic) frame(m *message) anthropicReply {
 // reply.
 func (a anthropic) events(m *message) []part {
 	start := a.frame(m)
-	if m.usage != nil {
-		first := *m.usage
-		first.Completion = min(first.Completion, 1)
-		start.Usage = a.usage(&first)
+	if first := a.said(m); first != nil {
+		start.Usage = a.usage(first)
 	}
 	parts := []part{event("message_start", object{"type", "message_start", "message", start})}
 	index := 0
@@ -116,6 +114,15 @@ func (a anthropic) events(m *message) []part {
 		stop = append(stop, "usage", object{"output_tokens", m.usage.Completion})
 	}
 	return append(parts, event("message_delta", stop), event("message_stop", object{"type", "message_stop"}))
+}
+
+func (anthropic) said(m *message) *model.Usage {
+	if m.usage == nil {
+		return nil
+	}
+	first := *m.usage
+	first.Completion, first.Reasoning = min(first.Completion, 1), 0
+	return &first
 }
 
 func deltas(kind, field, text string) []object {

@@ -23,6 +23,7 @@ const (
 	Charged   Outcome = "charged"   // the reply was sent to its end
 	Refused   Outcome = "refused"   // the answer was an error, by plan or not
 	Faulty    Outcome = "faulty"    // the answer was none, by plan
+	Partly    Outcome = "partly"    // it broke off, by plan; what its beginning said that it takes is charged
 	Abandoned Outcome = "abandoned" // the client did not wait for the end
 )
 
@@ -45,7 +46,8 @@ type Request struct {
 	Status  int     `json:"status"` // 0 where no answer was begun
 	// RetryAfter is what the answer asked to wait.
 	RetryAfter time.Duration `json:"-"`
-	// Usage and Cost are those of the reply, charged or not.
+	// Usage and Cost are those of the reply, charged or not, and of the charged
+	// part where the outcome is Partly.
 	Usage   model.Usage   `json:"usage"`
 	Cost    model.Cost    `json:"cost"`
 	Bytes   int64         `json:"bytes"` // of the body, as far as it was sent
@@ -64,7 +66,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 
 // Bill is a sum of replies.
 type Bill struct {
-	Replies int         `json:"replies"`
+	Replies int         `json:"replies"` // whole ones
 	Usage   model.Usage `json:"usage"`
 	Cost    model.Cost  `json:"cost"`
 }
@@ -154,8 +156,12 @@ func (s *Server) Books() Books {
 func (b *Books) count(r *Request) {
 	switch r.Outcome {
 	case Charged:
+		b.Charged.Replies++
+		b.Charged.add(r)
+	case Partly:
 		b.Charged.add(r)
 	case Abandoned:
+		b.Abandoned.Replies++
 		b.Abandoned.add(r)
 	default:
 	}
@@ -196,7 +202,6 @@ func (b Bill) String() string {
 }
 
 func (b *Bill) add(r *Request) {
-	b.Replies++
 	b.Usage = b.Usage.Add(r.Usage)
 	b.Cost += r.Cost
 }

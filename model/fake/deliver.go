@@ -56,6 +56,10 @@ func (x *exchange) deliver(m *message, req *request, f Fault, rule Rule) {
 		return
 	default:
 		d.spoil(f.manner, middle, x)
+		if said := x.wire.said(m); said != nil && req.stream && f.manner.breaks() {
+			d.outcome = Partly
+			x.note(func(e *Request) { e.Usage, e.Cost = *said, x.s.config.Price.Of(*said) })
+		}
 	}
 	x.send(http.StatusOK, d)
 }

@@ -46,6 +46,12 @@ const (
 	huge
 )
 
+// breaks says that a stream has a good beginning, and then no end: it does not
+// say itself that something failed, which would be charged by nobody.
+func (m manner) breaks() bool {
+	return m == resetMid || m == drop || m == cut || m == badJSON
+}
+
 // Faults are all there are, in the order in which they are listed.
 func Faults() []Fault { return slices.Clone(faults) }
 

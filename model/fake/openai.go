@@ -275,6 +275,8 @@ func (openAI) usage(m *message) any {
 	return out
 }
 
+func (openAI) said(*message) *model.Usage { return nil }
+
 // problem has the four fields of OpenAI's errors.
 func (openAI) problem(p problem, _ string) []byte {
 	if p.body != "" {

@@ -43,6 +43,9 @@ type wire interface {
 	// plain is a reply as one piece of JSON, events as a stream of it.
 	plain(m *message) any
 	events(m *message) []part
+	// said is what the beginning of a stream says that the reply takes; nil where
+	// only its end says so.
+	said(m *message) *model.Usage
 	// problem is an error as a body, problemEvent as part of a stream.
 	problem(p problem, id string) []byte
 	problemEvent(p problem) []byte

@@ -12,10 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +49,8 @@ type Config struct {
 	// asked plainly from then on.
 	Stream bool
 	// SendReasoning returns the model's earlier thinking to it as
-	// reasoning_content. Few servers ask for that; others refuse it.
+	// reasoning_content. Few servers ask for that; others refuse it. A server
+	// that refuses to go without gets it from then on.
 	SendReasoning bool
 	// Timeout bounds one request, from its start to the last byte of the
 	// answer; default DefaultTimeout.
@@ -72,28 +70,13 @@ type Config struct {
 
 // Validate returns the first thing that is wrong, as a sentence for the user.
 func (c Config) Validate() error {
-	if c.Name == "" {
-		return errors.New("model name is missing")
-	}
-	u, err := url.Parse(c.baseURL())
-	switch {
-	case err != nil:
-		return errors.New("base URL cannot be parsed") // the error would quote it
-	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		return fmt.Errorf("base URL %s: want http:// or https:// and a host", u.Redacted())
-	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return fmt.Errorf("base URL of %s: want no user, query or fragment; keys come from the environment", u.Host)
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"):
-		return fmt.Errorf("base URL %s: leave /chat/completions away", u)
-	case !transport.CleanKey(c.key()):
-		return errors.New("the API key has a control character in it")
-	case c.Timeout < 0 || c.Idle < 0:
-		return errors.New("timeouts cannot be negative")
-	}
-	if err := transport.CheckHeaders(c.Headers); err != nil {
+	if err := c.endpoint().Validate("/chat/completions"); err != nil {
 		return err
 	}
-	_, err = c.fields()
+	if c.Timeout < 0 || c.Idle < 0 {
+		return errors.New("timeouts cannot be negative")
+	}
+	_, err := c.fields()
 	return err
 }
 
@@ -128,22 +111,17 @@ func (c Config) baseURL() string {
 	return c.BaseURL
 }
 
+func (c Config) endpoint() transport.Endpoint {
+	return transport.Endpoint{
+		Name: c.Name, BaseURL: c.baseURL(), Key: c.key(), Stream: c.Stream, Kwargs: c.Kwargs, Headers: c.Headers,
+	}
+}
+
 // key is without the line feed that comes with keys read from files.
 func (c Config) key() string { return strings.TrimSpace(c.APIKey) }
 
 // Format implements fmt.Formatter, for every verb: the key is never printed.
-func (c Config) Format(f fmt.State, _ rune) {
-	key := "none"
-	if c.APIKey != "" {
-		key = "set"
-	}
-	base := "invalid"
-	if u, err := url.Parse(c.baseURL()); err == nil {
-		base = u.Redacted()
-	}
-	_, _ = fmt.Fprintf(f, "{%s at %s, key %s, stream %t, kwargs %v, headers %v}",
-		c.Name, base, key, c.Stream, c.Kwargs, slices.Sorted(maps.Keys(c.Headers)))
-}
+func (c Config) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.endpoint()) }
 
 // String is what is printed.
 func (c Config) String() string { return fmt.Sprint(c) }

@@ -3,10 +3,7 @@ package openai_test
 import (
 	"encoding/json"
 	"errors"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -59,40 +56,6 @@ func TestCannotStream(t *testing.T) {
 	}
 }
 
-// What a wrong setting leads to says which one it is, in one line.
-func TestWrongSettings(t *testing.T) {
-	secure := httptest.NewTLSServer(says(200, "application/json", plain))
-	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
-	defer secure.Close()
-	open := httptest.NewServer(says(200, "application/json", plain))
-	defer open.Close()
-	closed := httptest.NewServer(nil)
-	closed.Close()
-	tests := map[string]struct {
-		base, hint         string
-		retryable, suspect bool
-	}{
-		"untrusted certificate": {secure.URL, "SSL_CERT_FILE", false, false},
-		"no TLS there":          {strings.Replace(open.URL, "http:", "https:", 1), "http:// instead of https://", false, false},
-		"nobody there":          {closed.URL, "check the base URL", true, true},
-		"no such name":          {"http://mini.invalid/v1", "check the base URL", true, true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			m, err := openai.New(openai.Config{Name: "m", BaseURL: test.base})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer m.Close()
-			_, err = m.Query(t.Context(), nil)
-			e, ok := errors.AsType[*model.Error](err)
-			if !ok || e.Retryable != test.retryable || e.Suspect != test.suspect || !strings.Contains(e.Hint, test.hint) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%+v: %v", e, err)
-			}
-		})
-	}
-}
-
 func TestForeignServers(t *testing.T) {
 	tests := map[string]struct {
 		status int
@@ -128,6 +91,34 @@ func TestLimitsOfHeaders(t *testing.T) {
 		})
 		if want := (model.Limits{Requests: 1200, Tokens: 30000}); got.Limits != want {
 			t.Errorf("status %d: %+v", status, got.Limits)
+		}
+	}
+}
+
+// Some servers count in each part of a stream. That counts, however it ends.
+func TestBrokenStreamsSayWhatTheyTook(t *testing.T) {
+	const part = `data: {"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":100,"completion_tokens":7}}` + "\n\n"
+	const silent = `data: {"choices":[{"index":0,"delta":{"content":"x"}}]}` + "\n\n"
+	hangs := func(w http.ResponseWriter, r *http.Request) {
+		says(200, "text/event-stream", part)(w, r)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	counted := model.Usage{Prompt: 100, Completion: 7}
+	for name, test := range map[string]struct {
+		serve http.HandlerFunc
+		want  model.Usage
+	}{
+		"cut":        {says(200, "text/event-stream", part), counted},
+		"hangs up":   {hangs, counted},
+		"garbled":    {says(200, "text/event-stream", part+"data: {\n\n"), counted},
+		"not told":   {says(200, "text/event-stream", silent), model.Usage{}},
+		"told later": {says(200, "text/event-stream", silent+part), counted},
+	} {
+		price := model.Price{Input: 1, Output: 10}
+		reply, err := ask(t, openai.Config{Stream: true, Price: price}, test.serve)
+		if err == nil || reply.Usage != test.want || reply.Cost != price.Of(test.want) {
+			t.Errorf("%s: %+v, cost %v, %v", name, reply.Usage, reply.Cost, err)
 		}
 	}
 }

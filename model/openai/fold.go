@@ -56,6 +56,16 @@ func (f *fold) json() ([]byte, error) {
 	return b, nil
 }
 
+// part is what there is of an answer that will not come to its end; nil where
+// there is nothing.
+func (f *fold) part() []byte {
+	if f.empty() {
+		return nil
+	}
+	b, _ := f.json() // of values that were JSON
+	return b
+}
+
 // grows says whether the parts of a string are to be joined; of others the
 // newest is kept, for many servers repeat them in each chunk.
 func grows(name string) bool {

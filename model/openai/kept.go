@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	client "github.com/sashabaranov/go-openai"
 
@@ -15,55 +16,135 @@ type kept struct {
 	OpenAI *details `json:"openai,omitempty"`
 }
 
-// details are what a server wants back as it came: thinking in parts, signed or
-// encrypted, as OpenRouter has it. The client library does not know them.
+// details are what a server wants back as it came. The client library does not
+// know any of it.
 type details struct {
-	Reasoning json.RawMessage `json:"reasoning_details"`
+	// Reasoning is thinking in parts, signed or encrypted, as OpenRouter has it.
+	Reasoning json.RawMessage `json:"reasoning_details,omitempty"`
+	// Extra and Calls are Gemini's: signatures of thoughts, at the message and
+	// at each of its calls, without which calls are refused.
+	Extra json.RawMessage   `json:"extra_content,omitempty"`
+	Calls []json.RawMessage `json:"calls,omitempty"`
+}
+
+// unknown are the fields of an answer's message that the client library drops.
+type unknown struct {
+	Reasoning string          `json:"reasoning"`         // OpenRouter, vLLM
+	Details   json.RawMessage `json:"reasoning_details"` // OpenRouter
+	Extra     json.RawMessage `json:"extra_content"`     // Gemini
+	Calls     []struct {
+		Extra json.RawMessage `json:"extra_content"`
+	} `json:"tool_calls"`
 }
 
 // keep is what of an answer goes back with it; nil where there is nothing.
-func keep(reasoning json.RawMessage) (json.RawMessage, error) {
-	reasoning = bytes.TrimSpace(reasoning)
-	if len(reasoning) == 0 || reasoning[0] != '[' || string(reasoning) == "[]" {
+func (u unknown) keep() (json.RawMessage, error) {
+	var d details
+	if list := bytes.TrimSpace(u.Details); filled(list, '[') {
+		d.Reasoning = list
+	}
+	if filled(u.Extra, '{') {
+		d.Extra = u.Extra
+	}
+	for i, c := range u.Calls {
+		if filled(c.Extra, '{') {
+			d.Calls = append(d.Calls, make([]json.RawMessage, i+1-len(d.Calls))...)
+			d.Calls[i] = c.Extra
+		}
+	}
+	if d.Reasoning == nil && d.Extra == nil && d.Calls == nil {
 		return nil, nil
 	}
-	raw, err := json.Marshal(kept{OpenAI: &details{Reasoning: reasoning}})
+	raw, err := json.Marshal(kept{OpenAI: &d})
 	if err != nil {
 		return nil, broken("read answer: %w", err)
 	}
 	return raw, nil
 }
 
-// keptIn is what goes back with a message, if anything does.
-func keptIn(m model.Message) (details, bool) {
-	var k kept
-	if m.Role != model.Assistant || len(m.Kept) == 0 || json.Unmarshal(m.Kept, &k) != nil || k.OpenAI == nil {
-		return details{}, false
-	}
-	return *k.OpenAI, present(k.OpenAI.Reasoning)
+// filled says that JSON is a list, or an object, with something in it.
+func filled(raw json.RawMessage, begin byte) bool {
+	return len(raw) > 2 && raw[0] == begin
 }
 
-// withKept is the messages of a request with what was kept of them, by their
-// places; nil where there is nothing, and the client library's form will do.
-func withKept(messages []client.ChatCompletionMessage, back map[int]details) (json.RawMessage, error) {
-	if len(back) == 0 {
+// addition is what goes out with a message beside what the client library
+// writes of it.
+type addition struct {
+	fields map[string]json.RawMessage
+	calls  []json.RawMessage // extra_content of each
+}
+
+// additionTo is what was kept of a message and, where that is wanted, its
+// thinking: the empty one too, for who wants it wants it everywhere.
+func additionTo(m model.Message, reasoning bool) (addition, error) {
+	var k kept
+	if m.Role != model.Assistant {
+		return addition{}, nil
+	}
+	if len(m.Kept) == 0 || json.Unmarshal(m.Kept, &k) != nil || k.OpenAI == nil {
+		k.OpenAI = &details{}
+	}
+	a := addition{fields: map[string]json.RawMessage{}, calls: k.OpenAI.Calls}
+	if present(k.OpenAI.Reasoning) {
+		a.fields["reasoning_details"] = k.OpenAI.Reasoning
+	}
+	if present(k.OpenAI.Extra) {
+		a.fields["extra_content"] = k.OpenAI.Extra
+	}
+	if reasoning {
+		text, err := json.Marshal(m.Reasoning)
+		if err != nil {
+			return a, fmt.Errorf("write message: %w", err)
+		}
+		a.fields["reasoning_content"] = text
+	}
+	return a, nil
+}
+
+func (a addition) empty() bool { return len(a.fields) == 0 && len(a.calls) == 0 }
+
+// to is the message as it goes out.
+func (a addition) to(m client.ChatCompletionMessage) (json.RawMessage, error) {
+	raw, err := json.Marshal(m)
+	if err != nil || a.empty() {
+		return raw, err
+	}
+	object := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, err
+	}
+	maps.Copy(object, a.fields)
+	var calls []map[string]json.RawMessage
+	if len(a.calls) > 0 && object["tool_calls"] != nil {
+		if err := json.Unmarshal(object["tool_calls"], &calls); err != nil {
+			return nil, err
+		}
+	}
+	for i, call := range calls[:min(len(calls), len(a.calls))] {
+		if present(a.calls[i]) {
+			call["extra_content"] = a.calls[i]
+		}
+	}
+	if calls != nil {
+		if object["tool_calls"], err = json.Marshal(calls); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(object)
+}
+
+// withAdditions is the messages of a request, with what goes out beside them by
+// their places; nil where there is nothing, and the client library's form will
+// do.
+func withAdditions(messages []client.ChatCompletionMessage, more map[int]addition) (json.RawMessage, error) {
+	if len(more) == 0 {
 		return nil, nil
 	}
 	all := make([]json.RawMessage, len(messages))
 	for i, m := range messages {
-		raw, err := json.Marshal(m)
+		raw, err := more[i].to(m)
 		if err != nil {
 			return nil, fmt.Errorf("write message: %w", err)
-		}
-		if d, ok := back[i]; ok {
-			object := map[string]json.RawMessage{}
-			if err := json.Unmarshal(raw, &object); err != nil {
-				return nil, fmt.Errorf("write message: %w", err)
-			}
-			object["reasoning_details"] = d.Reasoning
-			if raw, err = json.Marshal(object); err != nil {
-				return nil, fmt.Errorf("write message: %w", err)
-			}
 		}
 		all[i] = raw
 	}

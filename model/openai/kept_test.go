@@ -3,6 +3,7 @@ package openai_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/openai"
+	"github.com/minibench/mini/model/retry"
 )
 
 // thought is an answer with thinking in parts: signed, summed up, encrypted, and
@@ -89,11 +91,85 @@ func TestReasoningDetailsGoBack(t *testing.T) {
 			}
 			image := `{"role":"user","content":[{"type":"text","text":"The images of the output above:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,eA=="}}]}`
 			want := `[{"role":"user","content":"a"},{"role":"tool","content":"d","tool_call_id":"1"},` + image + `,
-				{"role":"assistant","content":"x","reasoning_details":` + thought + `},{"role":"assistant","content":"c"},{"role":"user","content":"e"}]`
+				{"role":"assistant","content":"x","reasoning_content":"","reasoning_details":` + thought + `},
+				{"role":"assistant","content":"c","reasoning_content":""},{"role":"user","content":"e"}]`
 			if diff := cmp.Diff(value(t, want), value(t, "["+strings.Join(got, ",")+"]")); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Gemini signs its calls, and takes none back without.
+func TestSignedCallsGoBack(t *testing.T) {
+	const (
+		signed   = `{"google":{"thought_signature":"c2lnbmVk+/="}}`
+		first    = `"id":"a","type":"function","function":{"name":"bash","arguments":"{}"}`
+		second   = `"id":"b","type":"function","function":{"name":"bash","arguments":"{}"}`
+		third    = `"id":"c","type":"function","function":{"name":"bash","arguments":"{}"},"extra_content":` + signed
+		question = `{"role":"user","content":"x"}`
+	)
+	answer := `{"role":"assistant","content":"y","extra_content":` + signed + `,"tool_calls":[{` + first + `,"extra_content":` + signed + `},{` + second + `},{` + third + `}]}`
+	chunk := func(delta string) string { return `data: {"choices":[{"index":0,"delta":` + delta + `}]}` + "\n\n" }
+	for name, serve := range map[string]http.HandlerFunc{
+		"plain": says(200, "application/json", `{"choices":[{"message":`+answer+`,"finish_reason":"tool_calls"}]}`),
+		"streamed": says(200, "text/event-stream", chunk(`{"role":"assistant","content":"y","extra_content":`+signed+`}`)+
+			chunk(`{"tool_calls":[{"index":0,`+first+`,"extra_content":`+signed+`},{"index":1,`+second+`}]}`)+
+			chunk(`{"tool_calls":[{"index":2,`+third+`}]}`)+
+			`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent struct{ Messages json.RawMessage }
+			m := connect(t, openai.Config{Stream: name == "streamed"}, func(w http.ResponseWriter, r *http.Request) {
+				if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+					t.Error(err)
+				}
+				serve(w, r)
+			})
+			history := []model.Message{{Role: model.User, Content: "x"}}
+			reply, err := m.Query(t.Context(), history)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Query(t.Context(), append(history, reply.Message)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(value(t, "["+question+","+answer+"]"), value(t, string(sent.Messages))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A server that wants earlier thinking back, as some do between calls, gets it
+// at once, and from then on; the empty one too.
+func TestMissingReasoningIsSent(t *testing.T) {
+	for text, wants := range map[string]bool{
+		"Missing `reasoning_content` field in the assistant message at message index 1":              true,
+		"The `reasoning_content` in the thinking mode must be passed back to the API.":               true,
+		"thinking is enabled but reasoning_content is missing in assistant tool call message":        true,
+		"Extra inputs are not permitted: reasoning_content":                                          false,
+		"The reasoning_content field is not allowed in the input messages: remove it, and try again": false,
+	} {
+		var sent []string
+		m := retry.New(connect(t, openai.Config{}, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			sent = append(sent, string(body))
+			if !strings.Contains(string(body), `"reasoning_content":"because"`) || !strings.Contains(string(body), `"reasoning_content":""`) {
+				says(400, "application/json", fmt.Sprintf(`{"error":{"message":%q}}`, text))(w, r)
+				return
+			}
+			says(200, "application/json", plain)(w, r)
+		}), retry.Policy{})
+		history := []model.Message{{Role: model.Assistant, Content: "a", Reasoning: "because"}, {Role: model.Assistant, Content: "b"}}
+		for range 2 {
+			if reply, err := m.Query(t.Context(), history); (err == nil) != wants || reply.Waited != 0 {
+				t.Errorf("%s: waited %v, %v", text, reply.Waited, err)
+			}
+		}
+		if want := map[bool]int{true: 3, false: 2}[wants]; len(sent) != want {
+			t.Errorf("%s: %d requests, want %d", text, len(sent), want)
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ type Model struct {
 	redact transport.Redactor
 	// plain says that the server was found not to stream.
 	plain atomic.Bool
+	// reasons says that the server was found to want earlier thinking back.
+	reasons atomic.Bool
 }
 
 var _ model.Model = (*Model)(nil)
@@ -72,13 +74,16 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 }
 
 func (m *Model) request(ctx context.Context, messages []model.Message) (model.Reply, error) {
-	sent, kept := outgoing(messages, m.config.SendReasoning)
-	whole, err := withKept(sent, kept)
+	reasoning := m.config.SendReasoning || m.reasons.Load()
+	sent, more, err := outgoing(messages, reasoning)
 	if err != nil {
 		return model.Reply{}, err
 	}
-	within, cancel := context.WithTimeoutCause(ctx, m.config.Timeout,
-		fmt.Errorf("no complete answer within %v", m.config.Timeout))
+	whole, err := withAdditions(sent, more)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	within, cancel := context.WithTimeout(ctx, m.config.Timeout)
 	defer cancel()
 	x := m.newExchange(whole)
 	streams := m.config.Stream && !m.plain.Load()
@@ -89,24 +94,30 @@ func (m *Model) request(ctx context.Context, messages []model.Message) (model.Re
 		reply.Limits = x.Limits()
 		return reply, m.redact.Error(err)
 	}
-	reply := model.Reply{Limits: x.Limits()}
+	reply := taken(raw, m.config.Price)
+	reply.Limits = x.Limits()
 	if ctx.Err() != nil {
 		return reply, context.Cause(ctx)
 	}
 	e, ok := errors.AsType[*model.Error](err)
 	switch {
 	case !ok && within.Err() != nil:
-		err = transport.Unreachable(context.Cause(within))
+		err = transport.Late(m.config.Timeout)
 	case !ok:
-		err = transport.Unreachable(err)
+		err = x.Failed(err)
 	case streams && cannotStream(e):
 		m.plain.Store(true)
-		err = &model.Error{
-			Status: e.Status, Code: e.Code, Retryable: true, AtOnce: true, Err: e.Err,
-			Hint: "the server cannot stream; leave out model.stream",
-		}
+		err = otherwise(e, "the server cannot stream; leave out model.stream")
+	case !reasoning && wantsReasoning(e):
+		m.reasons.Store(true)
+		err = otherwise(e, "the server wants the model's earlier thinking; set model.send_reasoning")
 	}
 	return reply, m.redact.Error(err)
+}
+
+// otherwise is a refusal after which the next request is another one.
+func otherwise(e *model.Error, hint string) *model.Error {
+	return &model.Error{Status: e.Status, Code: e.Code, Retryable: true, AtOnce: true, Err: e.Err, Hint: hint}
 }
 
 // newExchange is for one request. Messages stand for those of the client
@@ -121,14 +132,15 @@ func (m *Model) newExchange(messages json.RawMessage) *transport.Exchange {
 		fields = maps.Clone(fields)
 		fields["messages"] = messages
 	}
-	return &transport.Exchange{Base: base, Fields: fields, Headers: m.config.Headers, Idle: m.config.Idle, Limit: maxResponse}
+	return &transport.Exchange{Base: base, Fields: fields, Headers: m.config.Headers, Idle: m.config.Idle, Limit: maxResponse, Redact: m.redact}
 }
 
-// exchange returns the answer as a chat.completion object, streamed or not.
+// exchange returns the answer as a chat.completion object, streamed or not, or
+// beside an error what there is of it.
 func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMessage, x *transport.Exchange, streams bool) (json.RawMessage, error) {
 	conf := client.DefaultConfig(m.config.key())
 	conf.BaseURL = m.config.baseURL()
-	conf.HTTPClient = &http.Client{Transport: x, CheckRedirect: transport.SameServer, Jar: m.http.Jar}
+	conf.HTTPClient = &http.Client{Transport: x, CheckRedirect: x.SameServer, Jar: m.http.Jar}
 	c := client.NewClientWithConfig(conf)
 
 	// The model's name is put in by the Exchange: the client library has rules
@@ -144,7 +156,7 @@ func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMe
 	return x.Body(), nil
 }
 
-// receive puts a streamed answer together.
+// receive puts a streamed answer together, as far as it came.
 func receive(ctx context.Context, c *client.Client, request client.ChatCompletionRequest, x *transport.Exchange) (json.RawMessage, error) {
 	stream, err := c.CreateChatCompletionStream(ctx, request)
 	if err != nil {
@@ -163,10 +175,10 @@ func receive(ctx context.Context, c *client.Client, request client.ChatCompletio
 		case errors.Is(err, io.EOF):
 			return f.json()
 		case err != nil:
-			return nil, err
+			return f.part(), err
 		}
 		if err := f.add(event); err != nil {
-			return nil, err
+			return f.part(), err
 		}
 	}
 }
@@ -178,4 +190,13 @@ var streaming = regexp.MustCompile(`(?i)\bstream(s|ed|ing|_options)?\b`)
 func cannotStream(e *model.Error) bool {
 	asked := e.Status == model.BadRequest || e.Code == http.StatusNotImplemented
 	return asked && e.Err != nil && streaming.MatchString(e.Err.Error())
+}
+
+// lacking is how servers ask for the thinking of earlier answers.
+var lacking = regexp.MustCompile(`(?i)\b(missing|lacks?|requires?|expects?)\b.*reasoning_content|reasoning_content.*\b(missing|required|must be)\b`)
+
+// wantsReasoning says that it is the missing thinking that was refused: of
+// DeepSeek and Kimi, where they think between calls.
+func wantsReasoning(e *model.Error) bool {
+	return e.Status == model.BadRequest && e.Err != nil && lacking.MatchString(e.Err.Error())
 }

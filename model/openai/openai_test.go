@@ -1,26 +1,24 @@
 package openai_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/modeltest"
 	"github.com/minibench/mini/model/openai"
 )
 
-const secret = `sk-proj-0123"456789`
+const secret = modeltest.Key
+
+var says = modeltest.Says
 
 // ask makes a model of what serve answers, and asks it once.
 func ask(t *testing.T, c openai.Config, serve http.HandlerFunc) (model.Reply, error) {
@@ -51,15 +49,6 @@ func connect(t *testing.T, c openai.Config, serve http.HandlerFunc) *openai.Mode
 		}
 	})
 	return m
-}
-
-func says(status int, kind, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", kind)
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}
 }
 
 const plain = `{"id":"c1","object":"chat.completion","created":1,"model":"m-2026","provider":"p","choices":[{"index":0,
@@ -301,68 +290,5 @@ func TestLengthIsAReply(t *testing.T) {
 	got, err := ask(t, openai.Config{}, says(200, "application/json", body))
 	if err != nil || got.Finish != model.FinishLength {
 		t.Errorf("finish %q, %v", got.Finish, err)
-	}
-}
-
-func TestSlowServer(t *testing.T) {
-	for _, stream := range []bool{false, true} {
-		t.Run(fmt.Sprintf("stream %t", stream), func(t *testing.T) {
-			reached := make(chan struct{}, 2)
-			hang := func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				if stream {
-					w.Header().Set("Content-Type", "text/event-stream")
-					_, _ = io.WriteString(w, "data: {\"choices\":[]}\n\n")
-					_ = http.NewResponseController(w).Flush()
-				}
-				reached <- struct{}{}
-				<-r.Context().Done()
-			}
-			m := connect(t, openai.Config{Stream: stream, Timeout: 50 * time.Millisecond}, hang)
-			_, err := m.Query(t.Context(), nil)
-			if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || !e.Retryable ||
-				!strings.Contains(err.Error(), "no complete answer within 50ms") {
-				t.Errorf("timeout: %v", err)
-			}
-			<-reached
-
-			m = connect(t, openai.Config{Stream: stream}, hang)
-			stop := errors.New("stop")
-			ctx, cancel := context.WithCancelCause(t.Context())
-			go func() { <-reached; cancel(stop) }()
-			_, err = m.Query(ctx, nil)
-			if _, provider := errors.AsType[*model.Error](err); !errors.Is(err, stop) || provider {
-				t.Errorf("cancelled: %v", err)
-			}
-		})
-	}
-}
-
-func TestManyWorkers(t *testing.T) {
-	m := connect(t, openai.Config{Stream: true, Kwargs: map[string]any{"top_k": 1}}, says(200, "text/event-stream", streamed))
-	messages := []model.Message{{Role: model.User, Content: "x"}}
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() {
-			for range 10 {
-				if r, err := m.Query(t.Context(), messages); err != nil || r.Usage.Prompt != 100 {
-					t.Errorf("usage %+v, %v", r.Usage, err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-func TestUnreachable(t *testing.T) {
-	server := httptest.NewServer(nil)
-	server.Close()
-	m, err := openai.New(openai.Config{Name: "m", BaseURL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.Query(t.Context(), nil)
-	if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || e.Hint == "" {
-		t.Errorf("error %v", err)
 	}
 }

@@ -14,10 +14,10 @@ const placeholder = "(empty)"
 
 // outgoing is a conversation as a request has it. Answers of tools may only be
 // text there, so that their images follow in a message of the user's, behind
-// all the answers to one reply. What of them was kept for being sent back is
-// beside it, by their places.
-func outgoing(messages []model.Message, reasoning bool) (out []client.ChatCompletionMessage, back map[int]details) {
-	out, back = make([]client.ChatCompletionMessage, 0, len(messages)), map[int]details{}
+// all the answers to one reply. What goes with them that the client library
+// does not know is beside it, by their places.
+func outgoing(messages []model.Message, reasoning bool) (out []client.ChatCompletionMessage, more map[int]addition, err error) {
+	out, more = make([]client.ChatCompletionMessage, 0, len(messages)), map[int]addition{}
 	var shown []model.Image
 	for i, m := range messages {
 		sent := client.ChatCompletionMessage{
@@ -26,11 +26,12 @@ func outgoing(messages []model.Message, reasoning bool) (out []client.ChatComple
 		if m.Content == "" && len(m.Calls) == 0 {
 			sent.Content = placeholder
 		}
-		if reasoning && m.Role == model.Assistant {
-			sent.ReasoningContent = m.Reasoning
+		a, err := additionTo(m, reasoning)
+		if err != nil {
+			return nil, nil, err
 		}
-		if d, ok := keptIn(m); ok {
-			back[len(out)] = d
+		if !a.empty() {
+			more[len(out)] = a
 		}
 		switch {
 		case m.Role == model.Tool:
@@ -46,7 +47,7 @@ func outgoing(messages []model.Message, reasoning bool) (out []client.ChatComple
 			shown = nil
 		}
 	}
-	return out, back
+	return out, more, nil
 }
 
 func toolCalls(calls []model.Call) []client.ToolCall {

@@ -17,11 +17,8 @@ import (
 type extras struct {
 	Error   json.RawMessage `json:"error"`
 	Choices []struct {
-		Message struct {
-			Reasoning string          `json:"reasoning"`         // OpenRouter, vLLM
-			Details   json.RawMessage `json:"reasoning_details"` // OpenRouter
-		} `json:"message"`
-		Error json.RawMessage `json:"error"` // OpenRouter
+		Message unknown         `json:"message"`
+		Error   json.RawMessage `json:"error"` // OpenRouter
 	} `json:"choices"`
 	Usage struct {
 		Cost      *model.Cost `json:"cost"`                    // OpenRouter
@@ -57,11 +54,21 @@ func parseReply(body []byte, price model.Price) (model.Reply, error) {
 	}
 	reply.Message = messageOf(resp.Choices[0].Message, more.Choices[0].Message.Reasoning)
 	var err error
-	if reply.Message.Kept, err = keep(more.Choices[0].Message.Details); err != nil {
+	if reply.Message.Kept, err = more.Choices[0].Message.keep(); err != nil {
 		return reply, err
 	}
 	reply.Finish = model.Finish(resp.Choices[0].FinishReason)
 	return reply, checkFinish(reply, resp.Choices[0].Message.Refusal)
+}
+
+// taken is what the beginning of an answer says that it took. Few servers say
+// so before the end.
+func taken(part []byte, price model.Price) model.Reply {
+	if part == nil {
+		return model.Reply{}
+	}
+	reply, _ := parseReply(part, price) // that it is no answer is known
+	return model.Reply{Usage: reply.Usage, Cost: reply.Cost}
 }
 
 // bill says what an answer cost: who sends the bill knows best, a price comes
@@ -140,6 +147,6 @@ func broken(format string, args ...any) error {
 func foreign(format string, args ...any) error {
 	return &model.Error{
 		Status: model.ProviderError, Retryable: true, Suspect: true, Err: fmt.Errorf(format, args...),
-		Hint: "check the base URL; that of most servers ends with /v1",
+		Hint: "check the base URL (model.base_url); that of most servers ends with /v1",
 	}
 }

@@ -28,7 +28,8 @@ const (
 	firstWait = time.Second
 	longest   = time.Minute // between two tries, where the provider does not say
 	// suspectTries bounds the tries of a call whose failure may be a wrong
-	// setting, while nothing was ever answered.
+	// setting, while nothing was ever answered. After the first such call others
+	// have one try.
 	suspectTries = 4
 	// maxError bounds the text of a failure in the record, in bytes.
 	maxError = 500
@@ -50,6 +51,7 @@ type Model struct {
 	provider model.Model
 	policy   Policy
 	answered atomic.Bool // by the provider, at any time
+	doubted  atomic.Bool // a call was given up because of its suspect failures
 }
 
 var _ model.Model = (*Model)(nil)
@@ -119,10 +121,17 @@ func (m *Model) attempt(ctx context.Context, messages []model.Message, c *call) 
 // next is how long to wait before the next try, or why there is none.
 func (m *Model) next(e *model.Error, c *call) (time.Duration, error) {
 	tries := m.policy.MaxTries
-	if e.Suspect && !m.answered.Load() {
+	suspect := e.Suspect && !m.answered.Load()
+	switch {
+	case suspect && m.doubted.Load():
+		tries = 1
+	case suspect:
 		tries = min(tries, suspectTries)
 	}
 	if !e.Retryable || len(c.attempts) >= tries {
+		if suspect {
+			m.doubted.Store(true)
+		}
 		return 0, c.final(e, "")
 	}
 	wait := c.waits.NextBackOff()

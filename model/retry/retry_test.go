@@ -120,6 +120,21 @@ func TestSuspicionEndsWithAnAnswer(t *testing.T) {
 	})
 }
 
+// Where a call was given up because nobody was ever there, the next ones look
+// once, until somebody is.
+func TestNobodyIsLookedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &provider{fails: []error{nobody, nobody, nobody, nobody, nobody, nobody, nil, nobody}, start: time.Now()}
+		m := retry.New(p, retry.Policy{MaxTries: 7})
+		for i, want := range []int{4, 5, 6, 7, 14} {
+			_, _ = m.Query(t.Context(), nil)
+			if len(p.asked) != want {
+				t.Errorf("%d requests after call %d, want %d", len(p.asked), i+1, want)
+			}
+		}
+	})
+}
+
 func TestAttemptsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

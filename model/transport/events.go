@@ -13,17 +13,20 @@ type events struct {
 	in   *bufio.Reader
 	rest []byte // of a line that is being handed out
 	last *[]byte
+
+	redact Redactor
 }
 
-func newEvents(r io.Reader, last *[]byte) *events {
+func newEvents(r io.Reader, last *[]byte, redact Redactor) *events {
 	*last = nil
-	return &events{in: bufio.NewReader(r), last: last}
+	return &events{in: bufio.NewReader(r), last: last, redact: redact}
 }
 
 // Read implements io.Reader.
 func (e *events) Read(p []byte) (int, error) {
 	for len(e.rest) == 0 {
 		line, err := e.in.ReadBytes('\n')
+		line = e.redact.Bytes(line)
 		text := bytes.TrimSpace(line)
 		data, isData := bytes.CutPrefix(text, []byte("data:"))
 		switch {

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"time"
 
@@ -38,12 +39,20 @@ type Exchange struct {
 	// Limit bounds the response's body, in bytes. A longer one is cut, and
 	// reading it ends with ErrTooLong.
 	Limit int64
+	// Redact takes keys out of refusals and events before parts of them are
+	// quoted, where half a key would be left.
+	Redact Redactor
 
-	host   string // of the first request
-	body   bytes.Buffer
-	last   []byte
-	limits model.Limits
+	host     string // of the first request
+	answered bool   // something came, whatever it was
+	body     bytes.Buffer
+	last     []byte
+	limits   model.Limits
 }
+
+// dialTimeout bounds how long a server may take to be there at all: packets
+// may be lost some times, and an address where all are is soon told.
+const dialTimeout = 15 * time.Second
 
 // ForManyWorkers is a RoundTripper that keeps the connections of a large batch:
 // the default keeps two.
@@ -54,6 +63,7 @@ func ForManyWorkers() http.RoundTripper {
 	}
 	t = t.Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
+	t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	return t
 }
 
@@ -84,10 +94,11 @@ func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
+	x.answered = true
 	resp.Body = closer{resp.Body, cancel}
 	x.limits = limits(resp.Header)
 	if resp.StatusCode >= http.StatusBadRequest {
-		err := refusal(resp)
+		err := x.refusal(resp)
 		_ = resp.Body.Close()
 		return nil, err
 	}
@@ -99,7 +110,7 @@ func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	limited := bufio.NewReader(&limitedReader{r: resp.Body, left: x.Limit})
 	if streams {
-		resp.Body = readCloser{newEvents(limited, &x.last), resp.Body}
+		resp.Body = readCloser{newEvents(limited, &x.last, x.Redact), resp.Body}
 		return resp, nil
 	}
 	if first, err := limited.Peek(1); err == nil && first[0] == '<' {

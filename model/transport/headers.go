@@ -30,9 +30,6 @@ func HeaderName(name string) bool {
 	})
 }
 
-// CleanKey says whether a key can stand in a header.
-func CleanKey(key string) bool { return !strings.ContainsFunc(key, control) }
-
 func control(r rune) bool { return r < ' ' || r == 0x7f }
 
 // SecretHeader says whether a header's value is a key.

@@ -26,9 +26,9 @@ type Detail struct {
 	Code    string // a word, or a number as text; may be empty
 }
 
-func refusal(resp *http.Response) *model.Error {
+func (x *Exchange) refusal(resp *http.Response) *model.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came says more than why the rest did not
-	d := ParseDetail(body)
+	d := ParseDetail(x.Redact.Bytes(body))
 	e := Classify(resp.StatusCode, d)
 	e.RetryAfter = retryAfter(resp.Header, time.Now())
 	return e
@@ -115,7 +115,7 @@ func Classify(status int, d Detail) *model.Error {
 	case status >= 400 && status < 500:
 		e.Status = model.BadRequest
 		if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
-			e.Hint = "check the model's name and the base URL"
+			e.Hint = "check the model's name and the base URL (model.base_url)"
 		}
 	default:
 		e.Status, e.Retryable = model.ProviderError, true

@@ -20,6 +20,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+func newServer(t *testing.T, serve http.HandlerFunc) *httptest.Server {
+	server := httptest.NewServer(serve)
+	t.Cleanup(server.Close)
+	return server
+}
+
 // post sends body through an exchange, and reads the answer a byte at a time.
 func post(t *testing.T, x *transport.Exchange, body string, serve http.HandlerFunc) (string, error) {
 	t.Helper()
@@ -159,5 +165,29 @@ func TestParseDetail(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Nothing at all may be a wrong address; the beginning of an answer is not.
+func TestFailedSuspectsSilence(t *testing.T) {
+	for name, test := range map[string]struct {
+		serve   http.HandlerFunc
+		suspect bool
+	}{
+		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, true},
+		"hangs up in the midst": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "{")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, false},
+	} {
+		x := &transport.Exchange{Limit: 1000}
+		_, err := post(t, x, "{}", test.serve)
+		if e := x.Failed(err); err == nil || !e.Retryable || e.Suspect != test.suspect || !strings.Contains(e.Hint, "model.base_url") {
+			t.Errorf("%s: %+v: %v", name, e, err)
+		}
+	}
+	if e := transport.Late(time.Second); e.Suspect || !e.Retryable || !strings.Contains(e.Hint, "model.timeout") {
+		t.Errorf("%+v", e)
 	}
 }

@@ -1,46 +1,47 @@
 package transport
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
-	"net"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/minibench/mini/model"
 )
 
-// Unreachable makes the error of a request that got no answer, or not all of
-// one. Only what no waiting mends is not to be tried again.
-func Unreachable(err error) *model.Error {
+// Failed makes the error of a request that got no answer, or not all of one.
+// Only what no waiting mends is not to be tried again. Where nothing came at
+// all, however fast, there may be nobody: another address would look the same.
+func (x *Exchange) Failed(err error) *model.Error {
 	e := &model.Error{
 		Status: model.ProviderError, Retryable: true, Err: err,
-		Hint: "check the base URL and that the server can be reached",
+		Hint: "check the base URL (model.base_url) and that the server can be reached",
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, garbled := errors.AsType[tls.RecordHeaderError](err)
 	switch {
 	case untrusted:
 		e.Retryable = false
-		e.Hint = "this machine does not trust the server's certificate; check the base URL, or name a file with its authority in SSL_CERT_FILE"
+		e.Hint = "this machine does not trust the server's certificate; check the base URL (model.base_url), or name a file with its authority in SSL_CERT_FILE"
 	case garbled, errors.Is(err, http.ErrSchemeMismatch):
 		e.Retryable = false
-		e.Hint = "the server does not speak TLS there; check the base URL: http:// instead of https://, or another port"
-	case dialing(err):
-		e.Suspect = true
+		e.Hint = "the server does not speak TLS there; check the base URL (model.base_url): http:// instead of https://, or another port"
+	default:
+		e.Suspect = !x.answered
 	}
 	return e
 }
 
-// dialing says that there never was a connection.
-func dialing(err error) bool {
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return true
+// Late makes the error of a request that took longer than its limit. It says
+// nothing of the address: models may take their time.
+func Late(limit time.Duration) *model.Error {
+	return &model.Error{
+		Status: model.ProviderError, Retryable: true, Err: fmt.Errorf("no complete answer within %v", limit),
+		Hint: "raise model.timeout for a model that takes longer, and check that the server works",
 	}
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial" && !errors.Is(err, context.DeadlineExceeded)
 }
 
 // page is what a web server answers that is no API.
@@ -48,7 +49,7 @@ func page(status int) *model.Error {
 	return &model.Error{
 		Status: model.ProviderError, Code: status, Retryable: true, Suspect: true,
 		Err:  errors.New(describe(status, Detail{Message: "a web page came instead of an answer"})),
-		Hint: "check the base URL; that of most servers ends with /v1",
+		Hint: "check the base URL (model.base_url); that of most servers ends with /v1",
 	}
 }
 

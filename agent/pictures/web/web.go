@@ -11,6 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -25,23 +28,51 @@ type Fetcher struct{ client *http.Client }
 
 var _ pictures.Fetcher = (*Fetcher)(nil)
 
-// New returns a fetcher. Addresses that are not public are refused, unless
-// private is true.
-func New(private bool) *Fetcher {
-	d := &net.Dialer{Timeout: timeout}
+// New returns a fetcher, which goes through the proxies that the environment
+// names. Addresses that are not public are refused, unless private is true.
+func New(private bool) *Fetcher { return behind(http.ProxyFromEnvironment, private) }
+
+// proxies says which proxy a request goes through; nil for none.
+type proxies func(*http.Request) (*url.URL, error)
+
+func behind(p proxies, private bool) *Fetcher {
+	direct := &net.Dialer{Timeout: timeout}
 	if !private {
-		d.Control = publicOnly
+		direct.Control = publicOnly
 	}
-	return &Fetcher{&http.Client{
-		Timeout:       timeout,
-		Transport:     &http.Transport{DialContext: d.DialContext, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Second},
-		CheckRedirect: redirect,
-	}}
+	road := &roads{
+		proxy: p, private: private,
+		direct:  &http.Transport{DialContext: direct.DialContext, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Second},
+		proxied: &http.Transport{Proxy: p, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Second},
+	}
+	return &Fetcher{&http.Client{Timeout: timeout, Transport: road, CheckRedirect: redirect}}
+}
+
+// roads sends each request, those of redirections too, directly or through its
+// proxy. A proxy is the user's, and may well be in the network of this machine;
+// where it may go for a dataset is asked of the name.
+type roads struct {
+	proxy           proxies
+	private         bool
+	direct, proxied http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *roads) RoundTrip(req *http.Request) (*http.Response, error) {
+	switch through, err := r.proxy(req); {
+	case err != nil:
+		return nil, errors.New("the proxy's address cannot be read")
+	case through == nil:
+		return r.direct.RoundTrip(req)
+	case !r.private && !publicName(req.Context(), req.URL.Hostname()):
+		return nil, errPrivate
+	}
+	return r.proxied.RoundTrip(req)
 }
 
 // Fetch implements pictures.Fetcher.
-func (f *Fetcher) Fetch(ctx context.Context, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func (f *Fetcher) Fetch(ctx context.Context, address string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.User != nil {
 		return nil, errors.New("it is not a plain http or https URL")
 	}
@@ -78,14 +109,32 @@ var errPrivate = errors.New("its address is not public")
 // publicOnly looks at the address itself, whatever name led to it.
 func publicOnly(_, address string, _ syscall.RawConn) error {
 	a, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return errPrivate
-	}
-	ip := a.Addr().Unmap()
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() || shared.Contains(ip) {
+	if err != nil || !public(a.Addr()) {
 		return errPrivate
 	}
 	return nil
+}
+
+// publicName says whether a proxy may be asked for a host, as far as can be told
+// from here: behind a proxy there often is nobody who knows public names.
+func publicName(ctx context.Context, host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return public(ip)
+	}
+	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
+	top := labels[len(labels)-1]
+	if len(labels) < 2 || strings.EqualFold(top, "localhost") || top == "" || top[0] >= '0' && top[0] <= '9' {
+		return false // names of this machine or of its network, and numbers in odd forms
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	addresses, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	return !slices.ContainsFunc(addresses, func(ip netip.Addr) bool { return !public(ip) })
+}
+
+func public(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !shared.Contains(ip)
 }
 
 // shared are the addresses behind the NAT of a provider, where clouds have

@@ -3,9 +3,12 @@ package web_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/agent/pictures"
@@ -73,5 +76,54 @@ func TestPrivateAddresses(t *testing.T) {
 		if _, err := web.New(false).Fetch(t.Context(), "http://"+host+"/"); err == nil || !strings.Contains(err.Error(), "not public") {
 			t.Errorf("%s: %v", host, err)
 		}
+	}
+}
+
+// Behind a proxy it is the proxy that is asked, wherever that is; for nothing
+// that is not public, nor is it sent on there.
+func TestProxy(t *testing.T) {
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.String())
+		if strings.HasSuffix(r.URL.Path, "/moved") {
+			http.Redirect(w, r, "http://169.254.169.254/token", http.StatusFound)
+			return
+		}
+		_, _ = w.Write([]byte("bytes"))
+	}))
+	defer proxy.Close()
+	through, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := web.Behind(http.ProxyURL(through), false)
+	const image, moved = "http://198.51.100.7/a.png", "http://198.51.100.7/moved"
+	for address, want := range map[string]string{
+		image:                           "",
+		"http://images.mini.invalid/a":  "", // nobody here knows it; the proxy may
+		moved:                           "its address is not public",
+		"http://127.0.0.1/a":            "its address is not public",
+		"http://[::ffff:10.0.0.1]/a":    "its address is not public",
+		"http://169.254.169.254/latest": "its address is not public",
+		"http://localhost/a":            "its address is not public",
+		"http://a.localhost./a":         "its address is not public",
+		"http://intranet/a":             "its address is not public",
+		"http://2130706433/a":           "its address is not public",
+		"http://127.1/a":                "its address is not public",
+		"http://0x7f.0x1/a":             "its address is not public",
+	} {
+		data, err := f.Fetch(t.Context(), address)
+		if want == "" && (err != nil || string(data) != "bytes") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %q, %v", address, data, err)
+		}
+	}
+	slices.Sort(asked)
+	if diff := cmp.Diff([]string{image, moved, "http://images.mini.invalid/a"}, asked); diff != "" {
+		t.Errorf("the proxy was asked for (-want +got):\n%s", diff)
+	}
+
+	none := func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // as http.Transport has it
+	if _, err := web.Behind(none, false).Fetch(t.Context(), proxy.URL+"/a"); err == nil || !strings.Contains(err.Error(), "not public") {
+		t.Errorf("without a proxy: %v", err)
 	}
 }

@@ -50,6 +50,7 @@ func scripts(t *testing.T, dir string, vars map[string]string) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       updating(),
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"nokey": noKey},
 		Setup: func(e *testscript.Env) error {
 			home := e.WorkDir + "/home"
 			e.Setenv("HOME", home)

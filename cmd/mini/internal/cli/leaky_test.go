@@ -1,14 +1,24 @@
 package cli_test
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
+	"io/fs"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // leak is how a problem statement asks the server to give the key away.
@@ -28,14 +38,14 @@ func leaky() http.Handler {
 		refuse := func(status int, kind, text string) {
 			w.Header().Set("Content-Type", kind)
 			w.WriteHeader(status)
-			_, _ = fmt.Fprintf(w, text, key)
+			_, _ = io.WriteString(w, strings.ReplaceAll(text, "KEY", key))
 		}
-		const object, page = `{"type":"error","error":{"type":"x","message":"Bearer %[1]s is not a key, %[1]s"}}`, `<html><title>%s</title>`
+		const object, page = `{"type":"error","error":{"type":"x","message":"Bearer KEY is not a key, KEY"}}`, `<html><title>KEY</title>`
 		switch how := leak.FindString(string(body)); how {
 		case "leak-401":
 			refuse(401, "application/json", object)
 		case "leak-500":
-			refuse(500, "text/plain", "panic: header %s")
+			refuse(500, "text/plain", "panic: header KEY")
 		case "leak-502":
 			refuse(502, "text/html", page)
 		case "leak-page":
@@ -43,11 +53,11 @@ func leaky() http.Handler {
 		case "leak-error":
 			refuse(200, "application/json", object)
 		case "leak-json":
-			refuse(200, "application/json", `{"choices":[{"%s`)
+			refuse(200, "application/json", `{"choices":[{"KEY`)
 		case "leak-event":
 			refuse(200, "text/event-stream", "event: error\ndata: "+object+"\n\n")
 		case "leak-stream":
-			refuse(400, "application/json", `{"error":{"message":"stream is refused to %s"}}`)
+			refuse(400, "application/json", `{"error":{"message":"stream is refused to KEY"}}`)
 		case "leak-here":
 			if !strings.HasSuffix(r.URL.Path, key) {
 				http.Redirect(w, r, "/leaky/"+key, http.StatusTemporaryRedirect)
@@ -59,6 +69,14 @@ func leaky() http.Handler {
 		case "leak-location":
 			w.Header().Set("Location", "http://["+key)
 			w.WriteHeader(http.StatusTemporaryRedirect)
+		case "leak-base64":
+			refuse(400, "application/json", `{"error":{"message":"bad header: `+base64.StdEncoding.EncodeToString([]byte("Authorization: Bearer "+key))+`","code":"KEY"}}`)
+		case "leak-hex":
+			refuse(200, "application/json", `{"error":{"message":"`+fmt.Sprintf("%x", "key "+key)+` is not KEY"}}`)
+		case "leak-url":
+			refuse(500, "text/plain", "GET /v1?key="+url.QueryEscape(key)+"&path="+url.PathEscape(key)+"&page="+html.EscapeString(key))
+		case "leak-cut", "leak-cut2":
+			refuse(401, "application/json", `{"error":{"message":"`+strings.Repeat("x", map[string]int{"leak-cut": 985, "leak-cut2": 470}[how])+`KEY"}}`)
 		case "leak-busy":
 			if _, again := busy.LoadOrStore(fmt.Sprint(l.anthropic, l.stream), true); !again {
 				w.Header().Set("Retry-After-Ms", "10")
@@ -82,7 +100,8 @@ type leaking struct {
 // answer hands the key in as the patch, after a look at the environment. In a
 // stream no part has all of it.
 func (l leaking) answer() {
-	text := "You are " + l.key + "\n\n```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo " + l.key + "; env\n```"
+	inBase64 := base64.URLEncoding.EncodeToString([]byte("x" + l.key))
+	text := "You are " + l.key + ", or " + inBase64 + "\n\n```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '" + l.key + "'; env\n```"
 	l.w.Header().Set("Content-Type", "application/json")
 	if !l.stream {
 		l.say("", l.message(text))
@@ -139,4 +158,71 @@ func (l leaking) say(kind string, v map[string]any) {
 		panic(err)
 	}
 	_, _ = io.WriteString(l.w, before+string(data)+after)
+}
+
+// noKey is the command "nokey KEY FOLDER" of the scripts: in no file of the
+// folder may there be any ten bytes of the key, as they are or in what can be
+// made of the file by undoing escapes and encodings.
+func noKey(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: nokey KEY FOLDER")
+	}
+	files := 0
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[1]), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		files++
+		data, err := os.ReadFile(path)
+		if err == nil && keyIn(data, args[0]) {
+			err = fmt.Errorf("%s has the key, or a part of it", path)
+		}
+		return err
+	}))
+	ts.Logf("looked into %d files", files)
+}
+
+func keyIn(data []byte, key string) bool {
+	const part = 10
+	for _, text := range append(decoded(data), data) {
+		for i := range len(key) - part + 1 {
+			if bytes.Contains(text, []byte(key[i:i+part])) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	inHex     = regexp.MustCompile(`[0-9a-fA-F]{20,}`)
+	inBase64  = regexp.MustCompile(`[A-Za-z0-9+/_-]{14,}`)
+	inPercent = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
+	inUnicode = regexp.MustCompile(`\\u00[0-9a-fA-F]{2}`)
+)
+
+// decoded is what the parts of a text may stand for.
+func decoded(data []byte) [][]byte {
+	byNumber := func(s []byte) []byte {
+		b, _ := hex.DecodeString(string(s[len(s)-2:])) // the expressions match nothing else
+		return b
+	}
+	all := [][]byte{
+		inPercent.ReplaceAllFunc(data, byNumber), inUnicode.ReplaceAllFunc(data, byNumber),
+		bytes.ReplaceAll(data, []byte{'\\'}, nil), []byte(html.UnescapeString(string(data))),
+	}
+	for _, digits := range inHex.FindAll(data, -1) {
+		for _, from := range []int{0, 1} {
+			b, _ := hex.DecodeString(string(digits[from:][:(len(digits)-from)/2*2]))
+			all = append(all, b)
+		}
+	}
+	for _, letters := range inBase64.FindAll(data, -1) {
+		plain := strings.NewReplacer("-", "+", "_", "/").Replace(string(letters))
+		for from := range 4 { // where the first whole group of four begins
+			b, _ := base64.RawStdEncoding.DecodeString(plain[from:][:(len(plain)-from)/4*4])
+			all = append(all, b)
+		}
+	}
+	return all
 }

@@ -100,6 +100,9 @@ func newProvider(cfg *configs.Resolved, all *governor.Governors, changed func(go
 	if err != nil {
 		return nil, before(err)
 	}
+	if key == "" {
+		client = keyless{client, m.APIKeyEnv}
+	}
 	wait := duration(m.MaxWait)
 	g := all.For(baseURL(m), key, governor.Config{
 		Requests: m.RequestsPerMinute, Tokens: m.TokensPerMinute, Concurrent: m.MaxConcurrent, MaxPause: wait, Changed: changed,
@@ -119,6 +122,24 @@ func newClient(m configs.Model, key string, tools []model.Definition) (model.Mod
 		Name: m.Name, BaseURL: m.BaseURL, APIKey: key, Kwargs: m.Kwargs, Headers: m.Headers, Stream: m.Stream, SendReasoning: m.SendReasoning,
 		Timeout: duration(m.Timeout), Idle: duration(m.StreamIdle), Price: m.Price, Tools: tools,
 	})
+}
+
+// keyless is a model that is asked without a key. Where its server wants one, it
+// says what to set.
+type keyless struct {
+	model.Model
+	variable string
+}
+
+// Query implements model.Model.
+func (m keyless) Query(ctx context.Context, history []model.Message) (model.Reply, error) {
+	reply, err := m.Model.Query(ctx, history)
+	if e, ok := errors.AsType[*model.Error](err); ok && e.Status == model.AuthenticationError {
+		told := *e
+		told.Hint = "no key was sent: set the environment variable " + m.variable
+		return reply, &told
+	}
+	return reply, err
 }
 
 // modelName is what predictions are signed with: the models of a route all sign,

@@ -1,0 +1,63 @@
+package anthropic_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/anthropic"
+	"github.com/minibench/mini/model/modeltest"
+)
+
+// told is an error that comes with a status of its own, or in mid-stream.
+func told(code int, kind, text string) modeltest.Serving {
+	return func(w http.ResponseWriter, r *http.Request, stream bool) {
+		if !stream {
+			says(code, "application/json", failure(kind, text))(w, r)
+			return
+		}
+		first, _, _ := strings.Cut(streamed, "event: message_delta")
+		says(200, "text/event-stream", first+"event: error\ndata: "+failure(kind, text)+"\n\n")(w, r)
+	}
+}
+
+// TestProvider is what all providers promise.
+func TestProvider(t *testing.T) {
+	const js, sse = "application/json", "text/event-stream"
+	modeltest.Run(t, modeltest.Provider{
+		New: func(s modeltest.Settings) (modeltest.Model, error) {
+			return anthropic.New(anthropic.Config{
+				Name: "m", BaseURL: s.BaseURL, APIKey: s.Key, Stream: s.Stream, Timeout: s.Timeout, HTTPClient: s.Client,
+			})
+		},
+		Plain: plain, Streamed: streamed, First: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
+		Faults: map[string]modeltest.Fault{
+			"overloaded":        {Serve: told(529, "overloaded_error", "x")},
+			"rate":              {Serve: told(429, "rate_limit_error", "x")},
+			"API":               {Serve: told(500, "api_error", "x")},
+			"error in good":     {Serve: modeltest.Answers(js, failure("api_error", "x"))},
+			"no content":        {Serve: modeltest.Answers(js, `{"stop_reason":"end_turn"}`)},
+			"no stop_reason":    {Serve: modeltest.Answers(js, message("", "null"))},
+			"bad request":       {Serve: told(400, "invalid_request_error", "no"), Class: model.BadRequest},
+			"wrong key":         {Serve: told(401, "authentication_error", "no"), Class: model.AuthenticationError},
+			"forbidden":         {Serve: told(403, "permission_error", "no"), Class: model.AuthenticationError},
+			"no such model":     {Serve: told(404, "not_found_error", "model: m"), Class: model.BadRequest},
+			"no credit":         {Serve: told(400, "invalid_request_error", "Your credit balance is too low"), Class: model.AuthenticationError},
+			"too long":          {Serve: told(400, "invalid_request_error", "prompt is too long: 2 tokens > 1 maximum"), Class: model.ContextWindowExceeded},
+			"too large":         {Serve: told(413, "request_too_large", "no"), Class: model.ContextWindowExceeded},
+			"end of the window": {Serve: modeltest.Answers(js, message("", `"model_context_window_exceeded"`)), Class: model.ContextWindowExceeded},
+			"refused":           {Serve: modeltest.Answers(js, message("", `"refusal"`)), Class: model.ContentRefused},
+		},
+		Echoes: map[string]modeltest.Echo{
+			"refusal":  {Status: 401, Kind: js, Body: failure("authentication_error", `x","message":"KEY"`+`,"y":"`)},
+			"text":     {Status: 500, Kind: "text/plain", Body: `not good: "KEY"`},
+			"error":    {Status: 200, Kind: js, Body: `{"error":{"message":"KEY"}}`},
+			"answer":   {Status: 200, Kind: js, Body: message(`{"type":"text","text":"KEY"}`, `"end_turn"`)},
+			"thought":  {Status: 200, Kind: js, Body: message(`{"type":"thinking","thinking":"KEY","signature":""}`, `"end_turn"`)},
+			"event":    {Stream: true, Status: 200, Kind: sse, Body: `data: {"type":"error","error":{"type":"api_error","message":"KEY"}}` + "\n\n"},
+			"stream":   {Stream: true, Status: 200, Kind: sse, Body: strings.Replace(streamed, `"text":"héllo"`, `"text":"KEY"`, 1)},
+			"bad kind": {Status: 200, Kind: sse, Body: `data: {"type":"KEY"}` + "\n\n"},
+		},
+	})
+}

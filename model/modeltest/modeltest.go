@@ -1,0 +1,240 @@
+// Package modeltest is for tests: what every provider promises, whatever its
+// API. A provider says how it is made, what a good answer of its API is, and
+// what goes wrong there only.
+//
+//	modeltest.Run(t, modeltest.Provider{New: ..., Plain: ..., Streamed: ...})
+package modeltest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/model"
+)
+
+// Provider is one under test.
+type Provider struct {
+	New func(Settings) (Model, error)
+	// Plain and Streamed are a good answer, whole and in events: one with some
+	// text, of 100 prompt tokens.
+	Plain, Streamed string
+	// First is the event of a stream that has nothing of an answer yet.
+	First string
+	// Faults are those of this API alone, by name.
+	Faults map[string]Fault
+	// Echoes are answers, by name, that give the key back where they have "KEY".
+	Echoes map[string]Echo
+}
+
+// Settings are what a model is made with. Its name is not asked for.
+type Settings struct {
+	BaseURL string // without a path
+	Key     string
+	Stream  bool
+	Timeout time.Duration
+	Client  *http.Client
+}
+
+// Model is a provider's.
+type Model interface {
+	model.Model
+	io.Closer
+}
+
+// Run tests a provider.
+func Run(t *testing.T, p Provider) {
+	t.Run("faults", p.faults)
+	t.Run("secrets", p.secrets)
+	t.Run("redirections", p.redirections)
+	t.Run("slow servers", p.slowServers)
+	t.Run("many workers", p.manyWorkers)
+	t.Run("wrong addresses", p.wrongAddresses)
+	t.Run("resets", p.resets)
+}
+
+// Says is a server that gives one answer.
+func Says(status int, kind, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// good is a good answer as the request asks for it.
+func (p Provider) good(stream bool) (kind, body string) {
+	if stream {
+		return "text/event-stream", p.Streamed
+	}
+	return "application/json", p.Plain
+}
+
+// serve answers well.
+func (p Provider) serve(stream bool) http.HandlerFunc {
+	kind, body := p.good(stream)
+	return Says(http.StatusOK, kind, body)
+}
+
+// connect makes a model of what serve answers.
+func (p Provider) connect(t *testing.T, s Settings, serve http.HandlerFunc) Model {
+	t.Helper()
+	server := httptest.NewServer(serve)
+	t.Cleanup(server.Close)
+	s.BaseURL = server.URL
+	return p.make(t, s)
+}
+
+func (p Provider) make(t *testing.T, s Settings) Model {
+	t.Helper()
+	m, err := p.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func ask(ctx context.Context, m model.Model) (model.Reply, error) {
+	return m.Query(ctx, []model.Message{{Role: model.User, Content: "x"}})
+}
+
+func both(t *testing.T, test func(t *testing.T, stream bool)) {
+	for _, stream := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stream %t", stream), func(t *testing.T) { test(t, stream) })
+	}
+}
+
+// The key is for the server that was named, and goes to no other one: not even
+// on another port, where the standard library would send it.
+func (p Provider) redirections(t *testing.T) {
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another server was asked, with %v", r.Header)
+	}))
+	defer thief.Close()
+	both(t, func(t *testing.T, stream bool) {
+		s := Settings{Key: Key, Stream: stream}
+		_, err := ask(t.Context(), p.connect(t, s, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, thief.URL+"/v1", http.StatusTemporaryRedirect)
+		}))
+		if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.BadRequest || e.Retryable || !strings.Contains(e.Hint, "base URL") {
+			t.Errorf("error %v: %+v", err, e)
+		}
+		reply, err := ask(t.Context(), p.connect(t, s, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/elsewhere" {
+				http.Redirect(w, r, "/elsewhere", http.StatusPermanentRedirect)
+				return
+			}
+			if keyOf(r) != Key {
+				t.Error("the key is lost")
+			}
+			p.serve(stream)(w, r)
+		}))
+		if err != nil || reply.Usage.Prompt != 100 {
+			t.Errorf("%+v, %v", reply, err)
+		}
+	})
+}
+
+// A request ends in time, and with its context.
+func (p Provider) slowServers(t *testing.T) {
+	both(t, func(t *testing.T, stream bool) {
+		reached := make(chan struct{}, 2)
+		hang := func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if stream {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, p.First)
+				_ = http.NewResponseController(w).Flush()
+			}
+			reached <- struct{}{}
+			<-r.Context().Done()
+		}
+		_, err := ask(t.Context(), p.connect(t, Settings{Stream: stream, Timeout: 50 * time.Millisecond}, hang))
+		if e, ok := errors.AsType[*model.Error](err); !ok || e.Status != model.ProviderError || !e.Retryable || e.Suspect ||
+			!strings.Contains(err.Error(), "no complete answer within 50ms") || !strings.Contains(e.Hint, "model.timeout") {
+			t.Errorf("timeout: %v", err)
+		}
+		<-reached
+
+		stop := errors.New("stop")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() { <-reached; cancel(stop) }()
+		_, err = ask(ctx, p.connect(t, Settings{Stream: stream}, hang))
+		if !errors.Is(err, stop) || err.Error() != stop.Error() {
+			t.Errorf("cancelled: %v", err)
+		}
+	})
+}
+
+// A model is one for all workers.
+func (p Provider) manyWorkers(t *testing.T) {
+	both(t, func(t *testing.T, stream bool) {
+		m := p.connect(t, Settings{Stream: stream}, p.serve(stream))
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				for range 10 {
+					if r, err := ask(t.Context(), m); err != nil || r.Usage.Prompt != 100 {
+						t.Errorf("usage %+v, %v", r.Usage, err)
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// The connection breaks before, and within, an answer: of TCP, with all it does.
+func (p Provider) resets(t *testing.T) {
+	both(t, func(t *testing.T, stream bool) {
+		for _, part := range []int{0, 300} {
+			var requests atomic.Int32
+			_, err := ask(t.Context(), p.connect(t, Settings{Stream: stream}, func(w http.ResponseWriter, r *http.Request) {
+				requests.Add(1)
+				_, _ = io.Copy(io.Discard, r.Body)
+				kind, body := p.good(stream)
+				conn, buffered, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if part > 0 {
+					_, _ = fmt.Fprintf(buffered, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", kind, len(body), body[:part])
+					_ = buffered.Flush()
+				}
+				if tcp, ok := conn.(*net.TCPConn); ok && part == 0 {
+					_ = tcp.SetLinger(0)
+				}
+				_ = conn.Close()
+			}))
+			e, ok := errors.AsType[*model.Error](err)
+			if !ok || e.Status != model.ProviderError || !e.Retryable || e.Suspect != (part == 0) || requests.Load() != 1 {
+				t.Errorf("after %d bytes: %d requests, %v", part, requests.Load(), err)
+			}
+		}
+	})
+}
+
+func jsonOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // what tests have always has a form
+	}
+	return string(b)
+}

@@ -1,0 +1,40 @@
+package openai_test
+
+import (
+	"testing"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/modeltest"
+	"github.com/minibench/mini/model/openai"
+)
+
+// TestProvider is what all providers promise.
+func TestProvider(t *testing.T) {
+	const js, sse = "application/json", "text/event-stream"
+	modeltest.Run(t, modeltest.Provider{
+		New: func(s modeltest.Settings) (modeltest.Model, error) {
+			return openai.New(openai.Config{
+				Name: "m", BaseURL: s.BaseURL + "/v1", APIKey: s.Key, Stream: s.Stream, Timeout: s.Timeout, HTTPClient: s.Client,
+			})
+		},
+		Plain: plain, Streamed: streamed, First: "data: {\"choices\":[]}\n\n",
+		Faults: map[string]modeltest.Fault{
+			"error in good": {Serve: modeltest.Answers(js, `{"error":{"message":"upstream","code":502}}`)},
+			"busy in good":  {Serve: modeltest.Answers(js, `{"error":{"message":"slow down","code":429}}`)},
+			"no choices":    {Serve: modeltest.Answers(js, `{"choices":[]}`)},
+			"no finish":     {Serve: modeltest.Answers(js, `{"choices":[{"message":{"content":"x"}}]}`)},
+			"no credit":     {Serve: modeltest.Refuses(429, `{"error":{"code":"insufficient_quota"}}`), Class: model.AuthenticationError},
+			"too long":      {Serve: modeltest.Refuses(400, `{"error":{"code":"context_length_exceeded"}}`), Class: model.ContextWindowExceeded},
+			"refused":       {Serve: modeltest.Refuses(400, `{"error":{"code":"content_filter"}}`), Class: model.ContentRefused},
+		},
+		Echoes: map[string]modeltest.Echo{
+			"refusal": {Status: 401, Kind: js, Body: `{"error":{"message":"KEY"}}`},
+			"text":    {Status: 500, Kind: "text/plain", Body: `not good: "KEY"`},
+			"error":   {Status: 200, Kind: js, Body: `{"error":{"message":"KEY"}}`},
+			"answer":  {Status: 200, Kind: js, Body: `{"echo":"KEY","choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`},
+			"details": {Status: 200, Kind: js, Body: `{"choices":[{"message":{"content":"x","reasoning_details":[{"data":"KEY"}]},"finish_reason":"stop"}]}`},
+			"event":   {Stream: true, Status: 200, Kind: sse, Body: "data: {\"error\":{\"message\":\"KEY\"}}\n\n"},
+			"stream":  {Stream: true, Status: 200, Kind: sse, Body: "data: {\"echo\":\"KEY\",\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n"},
+		},
+	})
+}

@@ -1,0 +1,95 @@
+package transport_test
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/transport"
+)
+
+// A key in all forms in which a text may have it, within other text.
+func TestRedactor(t *testing.T) {
+	for _, key := range []string{"sk-marker-0123456789abcdef", `a/b+c=d&e"f<g>h\i`, "12345678"} {
+		r := transport.NewRedactor("short", key)
+		for _, before := range []string{"", "B", "Be", "Bearer "} {
+			text := before + key + " and more"
+			inJSON, err := json.Marshal(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for form, said := range map[string]string{
+				"plain": text, "JSON": string(inJSON), "JSON with slashes": strings.ReplaceAll(string(inJSON), "/", `\/`),
+				"Go": strconv.Quote(text), "HTML": html.EscapeString(text), "query": url.QueryEscape(text), "path": url.PathEscape(text),
+				"hex": hex.EncodeToString([]byte(text)), "HEX": fmt.Sprintf("%X", text),
+				"base64": base64.StdEncoding.EncodeToString([]byte(text)), "base64 of URLs": base64.URLEncoding.EncodeToString([]byte(text)),
+			} {
+				got := string(r.Bytes([]byte("<< " + said + " >>")))
+				if !strings.Contains(got, "[redacted]") || !strings.HasPrefix(got, "<< ") || !strings.HasSuffix(got, " >>") {
+					t.Errorf("%s: %s became %s", form, said, got)
+				}
+			}
+		}
+	}
+	for _, harmless := range []string{"short", "sk-marker-", "c2stbWFya2Vy", ""} {
+		if got := string(transport.NewRedactor("short", "sk-marker-0123456789").Bytes([]byte(harmless))); got != harmless {
+			t.Errorf("%q became %q", harmless, got)
+		}
+	}
+}
+
+// What is quoted of a refusal, an event or a redirection is a part of it: no
+// part has half a key.
+func TestNoHalfKeys(t *testing.T) {
+	const key, half = "sk-marker-0123456789", "sk-marker"
+	refuse := func(fill int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, strings.Repeat("x", fill)+key)
+		}
+	}
+	tests := map[string]http.HandlerFunc{
+		"redirection": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://"+strings.Repeat("x", 240)+key+"/", http.StatusTemporaryRedirect)
+		},
+		"event": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: "+key+"\n\n")
+		},
+	}
+	for _, fill := range []int{0, 985, 990, 995} {
+		tests[fmt.Sprint("refusal ", fill)] = refuse(fill)
+	}
+	for name, serve := range tests {
+		x := &transport.Exchange{Limit: 10000, Redact: transport.NewRedactor(key)}
+		server := newServer(t, serve)
+		x.Base = server.Client().Transport
+		client := &http.Client{Transport: x, CheckRedirect: x.SameServer}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said string
+		resp, err := client.Do(req)
+		if err == nil {
+			body, _ := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			said = string(body) + string(x.LastEvent())
+		} else if e, ok := errors.AsType[*model.Error](err); ok {
+			said = e.Error()
+		}
+		if said == "" || strings.Contains(said, half) {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
