@@ -231,7 +231,7 @@ func (f fault) check(t *testing.T, reply model.Reply, err error, requests int, t
 	}
 	least, most := f.waits-time.Second, f.waits // the seconds of a date are whole
 	if f.waits == 0 {
-		least, most = 500*time.Millisecond, 1500*time.Millisecond
+		least, most = 125*time.Millisecond, 375*time.Millisecond
 	}
 	if reply.Waited < least || reply.Waited > most || took != reply.Waited+f.takes {
 		t.Errorf("waited %v of %v, want %v to %v", reply.Waited, took, least, most)

@@ -148,7 +148,7 @@ func TestFaultMatrix(t *testing.T) {
 					}
 					least, most := f.waits, f.waits
 					if f.waits == 0 {
-						least, most = 500*time.Millisecond, 1500*time.Millisecond
+						least, most = 125*time.Millisecond, 375*time.Millisecond
 					} else if name == "429, date" {
 						least -= time.Second // its seconds are whole
 					}

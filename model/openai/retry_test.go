@@ -78,16 +78,16 @@ func TestRetry(t *testing.T) {
 		status      model.Status // empty: a reply
 	}{
 		"at once":               {fine, 1, 0, 0, ""},
-		"after two failures":    {answers(bad, hangUp, fine), 3, 1500 * time.Millisecond, 4500 * time.Millisecond, ""},
+		"after two failures":    {answers(bad, hangUp, fine), 3, 500 * time.Millisecond, 1500 * time.Millisecond, ""},
 		"seconds":               {answers(later("Retry-After", "90"), fine), 2, 90 * time.Second, 90 * time.Second, ""},
 		"date":                  {answers(in(2*time.Minute), fine), 2, 119 * time.Second, 2 * time.Minute, ""},
 		"milliseconds":          {answers(later("Retry-After-Ms", "1234"), fine), 2, 1234 * time.Millisecond, 1234 * time.Millisecond, ""},
-		"no number":             {answers(later("Retry-After", "soon"), fine), 2, 500 * time.Millisecond, 1500 * time.Millisecond, ""},
+		"no number":             {answers(later("Retry-After", "soon"), fine), 2, 125 * time.Millisecond, 375 * time.Millisecond, ""},
 		"milliseconds, stream":  {answers(later("Retry-After-Ms", "1234"), says(200, "text/event-stream", streamed)), 2, 1234 * time.Millisecond, 1234 * time.Millisecond, ""},
 		"longer than we wait":   {later("Retry-After", "86400"), 1, 0, 0, model.RateLimited},
-		"five times":            {bad, 5, 7500 * time.Millisecond, 22500 * time.Millisecond, model.ProviderError},
+		"five times":            {bad, 5, 5 * time.Second, 15 * time.Second, model.ProviderError},
 		"of no use":             {says(400, "text/plain", "no"), 1, 0, 0, model.BadRequest},
-		"another reason at end": {answers(bad, says(401, "text/plain", "no")), 2, 500 * time.Millisecond, 1500 * time.Millisecond, model.AuthenticationError},
+		"another reason at end": {answers(bad, says(401, "text/plain", "no")), 2, 125 * time.Millisecond, 375 * time.Millisecond, model.AuthenticationError},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
