@@ -24,6 +24,7 @@ type book struct {
 	mu      sync.Mutex
 	entries map[string]*entry
 	cost    model.Cost // of the attempts entered since opening
+	usage   model.Usage
 	written time.Time
 }
 
@@ -141,7 +142,7 @@ func (b *book) enter(id string, n int, out trajectories.Outcome) error {
 	if selected {
 		e.model = b.modelName
 	}
-	b.cost += out.Cost
+	b.cost, b.usage = b.cost+out.Cost, b.usage.Add(out.Usage)
 	due := time.Since(b.written) >= flushInterval
 	b.mu.Unlock()
 
@@ -167,7 +168,7 @@ func (b *book) writeTraj(id string, n int) error {
 func (b *book) summary(instances []datasets.Instance) Summary {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := Summary{Instances: len(instances), Classes: map[trajectories.Class]int{}, Cost: b.cost}
+	s := Summary{Instances: len(instances), Classes: map[trajectories.Class]int{}, Cost: b.cost.Known(b.usage), Unpriced: b.usage.Unpriced}
 	for _, in := range instances {
 		if e := b.entries[in.ID]; e != nil && e.selected > 0 {
 			s.Classes[e.outcome.Class]++
