@@ -117,3 +117,11 @@ func (u Usage) Add(v Usage) Usage {
 
 // Cost is money, in US dollars: as much of it as is known (see Usage.Unpriced).
 type Cost float64
+
+// Known is the cost of a usage, or nil where nobody knows any part of it.
+func (c Cost) Known(u Usage) *Cost {
+	if c == 0 && u.Unpriced > 0 {
+		return nil
+	}
+	return &c
+}

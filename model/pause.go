@@ -1,6 +1,9 @@
 package model
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // pauseKey is where a context has the clock that waits are kept off.
 type pauseKey struct{}
@@ -19,4 +22,22 @@ func Pause(ctx context.Context) (end func()) {
 		return begin()
 	}
 	return func() {}
+}
+
+// begunKey is where a context has the time at which its call began.
+type begunKey struct{}
+
+// WithBegun returns the context of a call that began at a time: its second
+// request has waited for its turn since the first.
+func WithBegun(ctx context.Context, at time.Time) context.Context {
+	return context.WithValue(ctx, begunKey{}, at)
+}
+
+// Begun is when the call began to which a request belongs: now, where nobody
+// said.
+func Begun(ctx context.Context) time.Time {
+	if at, ok := ctx.Value(begunKey{}).(time.Time); ok {
+		return at
+	}
+	return time.Now()
 }

@@ -24,6 +24,7 @@ type book struct {
 	mu      sync.Mutex
 	entries map[string]*entry
 	cost    model.Cost // of the attempts entered since opening
+	usage   model.Usage
 	written time.Time
 }
 
@@ -169,7 +170,7 @@ func (b *book) enter(id string, k, n int, out trajectories.Outcome) error {
 	if selected {
 		e.samples[k].model = b.modelName
 	}
-	b.cost += out.Cost
+	b.cost, b.usage = b.cost+out.Cost, b.usage.Add(out.Usage)
 	due := time.Since(b.written) >= flushInterval
 	b.mu.Unlock()
 
@@ -195,7 +196,7 @@ func (b *book) writeTraj(id string, n int) error {
 func (b *book) summary(instances []datasets.Instance, samples int) Summary {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := Summary{Instances: len(instances), Classes: map[trajectories.Class]int{}, Cost: b.cost}
+	s := Summary{Instances: len(instances), Classes: map[trajectories.Class]int{}, Cost: b.cost.Known(b.usage), Unpriced: b.usage.Unpriced}
 	if samples > 1 {
 		s.Samples = samples
 	}

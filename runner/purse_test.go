@@ -121,7 +121,7 @@ func TestBudgetOfManyWorkers(t *testing.T) {
 	for _, r := range results(t, dir) {
 		steps += r.Steps
 	}
-	if steps != 33 || math.Abs(float64(sum.Cost)-0.33) > 1e-9 {
-		t.Errorf("%d calls for $%.2f, want 33 for $0.33", steps, float64(sum.Cost))
+	if steps != 33 || math.Abs(float64(sum.Spent())-0.33) > 1e-9 {
+		t.Errorf("%d calls for $%.2f, want 33 for $0.33", steps, float64(sum.Spent()))
 	}
 }

@@ -31,7 +31,7 @@ type Result struct {
 	Attempts      int                `json:"attempts,omitempty"`
 	Steps         int                `json:"steps"`
 	Usage         model.Usage        `json:"usage"`
-	Cost          model.Cost         `json:"cost"`
+	Cost          *model.Cost        `json:"cost"` // null where nobody knows any of it
 	Start         time.Time          `json:"start"`
 	End           time.Time          `json:"end"`
 	Seconds       float64            `json:"seconds"`
@@ -118,11 +118,19 @@ func (s *sample) result(attempts int) Result {
 	o := s.outcome
 	return Result{
 		Class: o.Class, ExitStatus: o.ExitStatus, Attempt: s.selected, Attempts: attempts,
-		Steps: o.Steps, Usage: o.Usage, Cost: o.Cost,
+		Steps: o.Steps, Usage: o.Usage, Cost: o.Cost.Known(o.Usage),
 		Start: o.Start, End: o.End, Seconds: o.End.Sub(o.Start).Seconds(),
 		Autosubmitted: o.Autosubmitted, PatchBytes: len(o.Submission), PartialPatch: o.PartialPatch,
 		Error: o.Error, Hint: o.Hint, Warnings: o.Warnings,
 	}
+}
+
+// Spent is the cost, as far as it is known.
+func (r *Result) Spent() model.Cost {
+	if r.Cost == nil {
+		return 0
+	}
+	return *r.Cost
 }
 
 // asText is a submission as a prediction file can hold it. The agent has made

@@ -90,16 +90,25 @@ type Batch struct {
 
 // Summary is how a run ended.
 type Summary struct {
-	Instances int                        `json:"instances"`         // that were asked for
-	Samples   int                        `json:"samples,omitempty"` // of each, where more than one; what follows counts these
-	Skipped   int                        `json:"skipped"`           // had a result before
-	Classes   map[trajectories.Class]int `json:"classes"`           // of all that were asked for
-	Unstarted int                        `json:"unstarted"`         // never came to an attempt
-	Kept      int                        `json:"kept,omitempty"`    // sandboxes that stay
-	Cost      model.Cost                 `json:"cost"`              // of this run's attempts
+	Instances int                        `json:"instances"`                // that were asked for
+	Samples   int                        `json:"samples,omitempty"`        // of each, where more than one; what follows counts these
+	Skipped   int                        `json:"skipped"`                  // had a result before
+	Classes   map[trajectories.Class]int `json:"classes"`                  // of all that were asked for
+	Unstarted int                        `json:"unstarted"`                // never came to an attempt
+	Kept      int                        `json:"kept,omitempty"`           // sandboxes that stay
+	Cost      *model.Cost                `json:"cost"`                     // of this run's attempts; null where nobody knows any of it
+	Unpriced  int64                      `json:"unpriced_calls,omitempty"` // whose cost is not known
 	Exhausted bool                       `json:"budget_exhausted,omitempty"`
 	Halt      *Halt                      `json:"halt,omitempty"` // why it was stopped before its end
 	Elapsed   time.Duration              `json:"-"`
+}
+
+// Spent is the cost, as far as it is known.
+func (s Summary) Spent() model.Cost {
+	if s.Cost == nil {
+		return 0
+	}
+	return *s.Cost
 }
 
 // Asked is how many results were asked for.

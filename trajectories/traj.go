@@ -46,6 +46,7 @@ func summarize(journal string) (summary, error) {
 	var s summary
 	var calls int
 	var cost model.Cost
+	var usage model.Usage
 	ended := false
 	for r, err := range Read(journal) {
 		if err != nil {
@@ -56,10 +57,11 @@ func summarize(journal string) (summary, error) {
 			err = json.Unmarshal(r.Data, &s.header)
 		case TypeCall:
 			var c struct {
-				Cost model.Cost `json:"cost"`
+				Cost  model.Cost  `json:"cost"`
+				Usage model.Usage `json:"usage"`
 			}
 			err = json.Unmarshal(r.Data, &c)
-			calls, cost = calls+1, cost+c.Cost
+			calls, cost, usage = calls+1, cost+c.Cost, usage.Add(c.Usage)
 		case TypeOutcome:
 			ended = true
 			err = json.Unmarshal(r.Data, &s.outcome)
@@ -69,7 +71,7 @@ func summarize(journal string) (summary, error) {
 		}
 	}
 	if !ended {
-		s.outcome.Steps, s.outcome.Cost = calls, cost
+		s.outcome.Steps, s.outcome.Cost, s.outcome.Usage = calls, cost, usage
 	}
 	return s, nil
 }
@@ -77,8 +79,8 @@ func summarize(journal string) (summary, error) {
 // trajInfo is the "info" of the file.
 type trajInfo struct {
 	Stats struct {
-		Cost  model.Cost `json:"instance_cost"`
-		Calls int        `json:"api_calls"`
+		Cost  *model.Cost `json:"instance_cost"` // null where nobody knows any of it
+		Calls int         `json:"api_calls"`
 	} `json:"model_stats"`
 	Config struct {
 		Agent           json.RawMessage `json:"agent"`
@@ -109,7 +111,7 @@ func (s summary) info() (trajInfo, error) {
 	}
 	i.Config.AgentType = "mini"
 	i.Config.ModelType, i.Config.EnvironmentType = s.header.ModelClass, s.header.EnvironmentClass
-	i.Stats.Cost, i.Stats.Calls = s.outcome.Cost, s.outcome.Steps
+	i.Stats.Cost, i.Stats.Calls = s.outcome.Cost.Known(s.outcome.Usage), s.outcome.Steps
 	i.MiniVersion = s.header.MiniVersion
 	i.ExitStatus, i.Submission = s.outcome.ExitStatus, string(s.outcome.Submission)
 	i.Exception, i.Traceback = s.outcome.Error, s.outcome.Stack
@@ -187,7 +189,7 @@ type replyExtra struct {
 	Actions   []trajAction    `json:"actions"`
 	Response  json.RawMessage `json:"response,omitempty"`
 	Model     string          `json:"model,omitempty"` // who answered
-	Cost      model.Cost      `json:"cost"`
+	Cost      *model.Cost     `json:"cost"`
 	Timestamp float64         `json:"timestamp"`
 }
 
@@ -247,7 +249,7 @@ func (t *translator) extra(m Message, at time.Time) any {
 	switch m.Cause {
 	case CauseReply:
 		t.reply = m
-		e := replyExtra{Actions: []trajAction{}, Model: t.call.Model, Cost: t.call.Cost, Timestamp: timestamp}
+		e := replyExtra{Actions: []trajAction{}, Model: t.call.Model, Cost: t.call.Cost.Known(t.call.Usage), Timestamp: timestamp}
 		if t.responses {
 			e.Response = t.call.Raw
 		}

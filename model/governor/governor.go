@@ -55,6 +55,7 @@ type Governor struct {
 	ratio    float64 // of tokens to those estimated, as it was of late
 	level    level
 	paused   time.Time // until then
+	dry      time.Time // the first refusal since the last answer; zero where there is none
 	wake     *time.Timer
 
 	telling sync.Mutex
@@ -82,6 +83,7 @@ func (g *Governor) State() State {
 // ticket is the right to one request.
 type ticket struct {
 	estimate int64 // of its tokens
+	begun    time.Time
 	number   int64 // from 1
 	level    int   // requests in flight when it was let through, with itself
 	granted  bool
@@ -94,9 +96,9 @@ func (g *Governor) acquire(ctx context.Context, estimate int64) (*ticket, error)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	t := &ticket{estimate: estimate, ready: make(chan struct{})}
+	t := &ticket{estimate: estimate, begun: model.Begun(ctx), ready: make(chan struct{})}
 	g.mu.Lock()
-	g.queue = append(g.queue, t)
+	g.enqueue(t)
 	g.dispatch()
 	granted := t.granted
 	g.mu.Unlock()
@@ -117,6 +119,17 @@ func (g *Governor) acquire(ctx context.Context, estimate int64) (*ticket, error)
 	g.queue = slices.DeleteFunc(g.queue, func(other *ticket) bool { return other == t })
 	g.dispatch()
 	return nil, context.Cause(ctx)
+}
+
+// enqueue puts a ticket behind those whose calls began before, so that one that
+// is tried again does not start over at the end of the queue. While nothing is
+// answered it does: they take turns in finding that out.
+func (g *Governor) enqueue(t *ticket) {
+	at := len(g.queue)
+	for g.dry.IsZero() && at > 0 && t.begun.Before(g.queue[at-1].begun) {
+		at--
+	}
+	g.queue = slices.Insert(g.queue, at, t)
 }
 
 // dispatch lets through who may go, the first first. What has to wait for time
@@ -181,18 +194,31 @@ func (g *Governor) done(t *ticket, r result) {
 	}
 	g.learn(r.limits)
 	if r.answered {
+		g.dry = time.Time{}
 		g.level.answered(t.level, g.inFlight, len(g.queue) > 0, now)
 	}
 	g.inFlight--
 	if r.refused {
-		g.level.refused(t, g.inFlight, g.sent, now)
-		if until := now.Add(r.after); r.after <= g.cfg.MaxPause && until.After(g.paused) {
+		g.level.refused(t, g.inFlight, g.sent, r.after, now)
+		if g.dry.IsZero() {
+			g.dry = now
+		}
+		if until := now.Add(max(r.after, g.drought(now))); r.after <= g.cfg.MaxPause && until.After(g.paused) {
 			g.paused = until
 		}
 	}
 	g.dispatch()
 	g.mu.Unlock()
 	g.tell()
+}
+
+// drought is for how long nobody need ask when nothing was answered for a while,
+// as in what is left of a minute whose requests are used up: a part of that
+// while. What the provider asks for each time may be far too short, and calls
+// would use up their tries.
+func (g *Governor) drought(now time.Time) time.Duration {
+	const part, most = 4, 30 * time.Second
+	return min(most, now.Sub(g.dry)/part)
 }
 
 // learn takes what the provider says it allows where nothing is configured.

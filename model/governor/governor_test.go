@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,17 +24,16 @@ func TestSixtyFourWorkers(t *testing.T) {
 		states bool          // the server says how many a minute it allows
 		takes  time.Duration // a reply
 		over   int           // refusals, at most
-		late   int           // of them after the first second: it looks whether there is more room by now
 		most   time.Duration // the whole may take
 		wire   bool          // over HTTP, not only in step with its refusals
 	}{
 		// 1280 requests: 1200 of them, a minute's wait, the rest.
-		"configured":            {governor.Config{Requests: 1200, Concurrent: 8}, false, 100 * time.Millisecond, 0, 0, 65 * time.Second, true},
-		"configured, slow":      {governor.Config{Requests: 1200, Concurrent: 8}, false, 2 * time.Second, 0, 0, 322 * time.Second, false},
-		"a minute configured":   {governor.Config{Requests: 1200}, false, 100 * time.Millisecond, 59, 3, 66 * time.Second, false},
-		"learned":               {governor.Config{}, true, 100 * time.Millisecond, 59, 3, 66 * time.Second, true},
-		"learned, slow":         {governor.Config{}, true, 2 * time.Second, 59, 3, 325 * time.Second, false},
-		"learned, slow, silent": {governor.Config{}, false, 2 * time.Second, 59, 3, 325 * time.Second, false},
+		"configured":            {governor.Config{Requests: 1200, Concurrent: 8}, false, 100 * time.Millisecond, 0, 65 * time.Second, true},
+		"configured, slow":      {governor.Config{Requests: 1200, Concurrent: 8}, false, 2 * time.Second, 0, 322 * time.Second, false},
+		"a minute configured":   {governor.Config{Requests: 1200}, false, 100 * time.Millisecond, 59, 66 * time.Second, false},
+		"learned":               {governor.Config{}, true, 100 * time.Millisecond, 59, 66 * time.Second, true},
+		"learned, slow":         {governor.Config{}, true, 2 * time.Second, 59, 325 * time.Second, false},
+		"learned, slow, silent": {governor.Config{}, false, 2 * time.Second, 59, 325 * time.Second, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestSixtyFourWorkers(t *testing.T) {
 				if failed > 0 || s.answered != 64*20 {
 					t.Errorf("%d calls failed, %d answered", failed, s.answered)
 				}
-				if n := s.late(); n > test.late || len(s.over) > test.over {
+				if n := s.late(); n > 0 || len(s.over) > test.over {
 					t.Errorf("%d requests were too many, %d of them after the first second", len(s.over), n)
 				}
 				if took > test.most {
@@ -63,18 +63,58 @@ func TestSixtyFourWorkers(t *testing.T) {
 	}
 }
 
-// A server that says nothing and allows few a minute is run into, and no call
-// fails for it.
-func TestUnknownMinute(t *testing.T) {
+// A server that allows 8 at once, and doubles that after half an hour: what was
+// learned is tried again so seldom that it hardly refuses one more, and what
+// there is at last is found.
+func TestMoreRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &strict{aMinute: 100, after: 5 * time.Second}
+		s := &strict{atOnce: 8, after: time.Second, takes: func(int) time.Duration { return 2 * time.Second }}
+		later := time.AfterFunc(30*time.Minute, func() {
+			s.mu.Lock()
+			s.atOnce = 16
+			s.mu.Unlock()
+		})
+		defer later.Stop()
 		g := governor.New(governor.Config{})
-		failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 32, 10, time.Second)
-		if failed > 0 || took > 5*time.Minute {
-			t.Errorf("%d failed, took %v", failed, took)
+		failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), 64, 400, 0)
+		if failed > 0 {
+			t.Errorf("%d calls failed", failed)
 		}
-		t.Logf("took %v, %d refused of %d", took, len(s.over), s.answered+len(s.over))
+		early := 0
+		for _, at := range s.over {
+			if at > time.Second && at < 30*time.Minute {
+				early++
+			}
+		}
+		if n := s.late(); early > 1 || n > 6 {
+			t.Errorf("%d requests were too many after the first second, %d of them before there was more room", n, early)
+		}
+		// With 8 at once it takes 106 minutes 40, from half an hour on with 16 it
+		// would be 68.
+		if most := 75 * time.Minute; took > most || s.peak != 16 {
+			t.Errorf("took %v, want at most %v; at most %d at once", took, most, s.peak)
+		}
+		t.Logf("took %v, %d refused, then %v, %+v", took, len(s.over)-s.late(), s.over[len(s.over)-s.late():], g.State())
 	})
+}
+
+// A server that says nothing of its limit a minute is run into, and no call
+// fails for it, however short the waits it asks for.
+func TestUnknownMinute(t *testing.T) {
+	for _, after := range []time.Duration{0, 100 * time.Millisecond, time.Second, 5 * time.Second} {
+		for _, test := range []struct{ aMinute, workers, steps int }{{10, 8, 5}, {50, 32, 7}, {100, 64, 6}, {1200, 64, 75}} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &strict{aMinute: test.aMinute, after: after}
+				g := governor.New(governor.Config{})
+				failed, took := work(t, retry.New(g.Model(s), retry.Policy{}), test.workers, test.steps, time.Second)
+				most := 2 * time.Minute * time.Duration(test.workers*test.steps) / time.Duration(test.aMinute)
+				if failed > 0 || took > most {
+					t.Errorf("%+v: %d failed, took %v, want at most %v", test, failed, took, most)
+				}
+				t.Logf("%+v: took %v, %d refused of %d", test, took, len(s.over), s.answered+len(s.over))
+			})
+		}
+	}
 }
 
 // Tokens are guessed before and corrected after.
@@ -211,6 +251,56 @@ func TestOrder(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
+}
+
+// What is tried again keeps its place in the queue, unless nothing is answered:
+// then those who wait take turns in trying, so that none uses up its tries.
+func TestOrderOfRetries(t *testing.T) {
+	for name, test := range map[string]struct {
+		fails error
+		want  []int
+	}{
+		"another failure": {&model.Error{Status: model.ProviderError, Code: 500, Retryable: true, Err: errors.New("x")}, []int{0, 1, 0, 2, 3, 4}},
+		"too many":        {&model.Error{Status: model.RateLimited, Code: 429, Retryable: true, Err: errors.New("x")}, []int{0, 1, 2, 3, 4, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var order []int
+				g := governor.New(governor.Config{Concurrent: 1})
+				var all sync.WaitGroup
+				for i := range 5 {
+					first := true
+					m := retry.New(g.Model(once(func() error {
+						order = append(order, i)
+						defer func() { first = false }()
+						if i == 0 && first {
+							return test.fails
+						}
+						return nil
+					})), retry.Policy{})
+					all.Go(func() {
+						if _, err := m.Query(t.Context(), nil); err != nil {
+							t.Error(err)
+						}
+					})
+					time.Sleep(time.Millisecond) // of the bubble's clock
+				}
+				all.Wait()
+				if diff := cmp.Diff(test.want, order); diff != "" {
+					t.Errorf("order (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// once is a provider that takes a second.
+type once func() error
+
+func (o once) Query(context.Context, []model.Message) (model.Reply, error) {
+	err := o()
+	time.Sleep(time.Second) // of the bubble's clock
+	return model.Reply{Tries: 1}, err
 }
 
 // asked is a provider that says when it is asked, and takes a second.

@@ -156,7 +156,7 @@ func (p Provider) try(t *testing.T, f Fault, stream bool) {
 	least, most := f.Waits, f.Waits
 	switch {
 	case f.Waits == 0:
-		least, most = 500*time.Millisecond, 1500*time.Millisecond
+		least, most = 125*time.Millisecond, 375*time.Millisecond
 	case f.date:
 		least -= time.Second
 	}

@@ -246,7 +246,7 @@ func (b bad) times(t *testing.T, reply model.Reply, took time.Duration) {
 		least -= time.Second // the seconds of a date are whole
 		most += time.Second
 	case b.waits == 0:
-		least, most = 500*time.Millisecond, 1500*time.Millisecond
+		least, most = 125*time.Millisecond, 375*time.Millisecond
 	}
 	if reply.Waited < least || reply.Waited > most {
 		t.Errorf("waited %v, want %v to %v", reply.Waited, least, most)

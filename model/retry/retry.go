@@ -25,7 +25,11 @@ const (
 	DefaultMaxTries = 10
 	DefaultMaxWait  = 15 * time.Minute
 
-	firstWait = time.Second
+	// Most of what fails works the next time, so the first wait is short; what
+	// does not has to be outlasted, so the others soon grow long: nine of them
+	// are four minutes and more.
+	firstWait = 250 * time.Millisecond
+	growth    = 3
 	longest   = time.Minute // between two tries, where the provider does not say
 	// suspectTries bounds the tries of a call whose failure may be a wrong
 	// setting, while nothing was ever answered. After the first such call others
@@ -72,9 +76,10 @@ func New(provider model.Model, p Policy) *Model {
 // waited for as text only, for the attempt ended for another reason.
 func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	c := call{waits: backoff.ExponentialBackOff{
-		InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: longest,
+		InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: growth, MaxInterval: longest,
 	}}
 	c.waits.Reset()
+	ctx = model.WithBegun(ctx, time.Now())
 	for {
 		reply, err := m.attempt(ctx, messages, &c)
 		failed, ok := errors.AsType[*model.Error](err)
@@ -135,11 +140,19 @@ func (m *Model) next(e *model.Error, c *call) (time.Duration, error) {
 		return 0, c.final(e, "")
 	}
 	wait := c.waits.NextBackOff()
+	if len(c.attempts) == 1 {
+		c.least = wait
+	}
 	switch {
 	case e.AtOnce:
 		return 0, nil
 	case e.RetryAfter > 0:
-		wait = e.RetryAfter
+		if c.asked++; c.asked == 1 {
+			wait = 0 // later what was asked for has been too short before
+		}
+		wait = max(wait, e.RetryAfter)
+	case !e.Overloaded():
+		wait = max(c.least, wait-c.attempts[len(c.attempts)-1].Elapsed)
 	}
 	if left := m.policy.MaxWait - c.waited; wait > left {
 		return 0, c.final(e, fmt.Sprintf("; the next try would be in %v, and of the time for waits (model.max_wait) %v is left",
@@ -152,6 +165,8 @@ func (m *Model) next(e *model.Error, c *call) (time.Duration, error) {
 type call struct {
 	waits    backoff.ExponentialBackOff
 	attempts []model.Attempt
+	least    time.Duration // to wait, where the provider does not say
+	asked    int           // how often it did
 	waited   time.Duration // between attempts
 	last     *model.Error
 }

@@ -61,25 +61,26 @@ func TestPolicy(t *testing.T) {
 		text   string // of the failure; empty for an answer
 	}{
 		"at once":            {retry.Policy{}, []error{nil}, nil, true, ""},
-		"as asked":           {retry.Policy{}, []error{busy(90 * time.Second), busy(time.Millisecond), nil}, sec(90, 0.001), true, ""},
-		"growing":            {retry.Policy{}, []error{down, down, down, down, nil}, sec(1, 2, 4, 8), false, ""},
-		"grows after asked":  {retry.Policy{}, []error{down, busy(time.Second), down, nil}, sec(1, 1, 4), false, ""},
+		"as asked":           {retry.Policy{}, []error{busy(90 * time.Second), busy(time.Millisecond), nil}, sec(90, 0.75), false, ""},
+		"asked too little":   {retry.Policy{}, []error{busy(time.Millisecond), busy(time.Second), busy(time.Millisecond), nil}, sec(0.001, 1, 2.25), false, ""},
+		"growing":            {retry.Policy{}, []error{down, down, down, down, down, nil}, sec(0.25, 0.75, 2.25, 6.75, 20.25), false, ""},
+		"grows after asked":  {retry.Policy{}, []error{down, busy(2 * time.Second), down, nil}, sec(0.25, 2, 2.25), false, ""},
 		"another request":    {retry.Policy{}, []error{another, nil}, sec(0), true, ""},
-		"tries used up":      {retry.Policy{MaxTries: 3}, []error{down}, sec(1, 2), false, "3 tries: bad gateway"},
+		"tries used up":      {retry.Policy{MaxTries: 3}, []error{down}, sec(0.25, 0.75), false, "3 tries: bad gateway"},
 		"one try":            {retry.Policy{MaxTries: 1}, []error{down}, nil, true, "bad gateway"},
 		"of no use":          {retry.Policy{}, []error{denied}, nil, true, "no such key"},
 		"then of no use":     {retry.Policy{}, []error{busy(time.Second), denied}, sec(1), true, "2 tries: no such key"},
 		"asks too much":      {retry.Policy{}, []error{busy(24 * time.Hour)}, nil, true, "the next try would be in 24h0m0s, and of the time for waits (model.max_wait) 15m0s is left"},
 		"asks too often":     {retry.Policy{MaxWait: 25 * time.Second}, []error{busy(10 * time.Second)}, sec(10, 10), true, "3 tries: busy; the next try would be in 10s"},
 		"exactly the time":   {retry.Policy{MaxWait: 20 * time.Second}, []error{busy(10 * time.Second), busy(10 * time.Second), nil}, sec(10, 10), true, ""},
-		"never answered":     {retry.Policy{}, []error{nobody}, sec(1, 2, 4), false, "4 tries: connection refused"},
+		"never answered":     {retry.Policy{}, []error{nobody}, sec(0.25, 0.75, 2.25), false, "4 tries: connection refused"},
 		"says nothing":       {retry.Policy{MaxTries: 1}, []error{silent}, nil, true, "no reason was given"},
 		"not the provider's": {retry.Policy{}, []error{errors.New("defect")}, nil, true, "defect"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := &provider{fails: test.fails, start: time.Now(), takes: time.Second}
+				p := &provider{fails: test.fails, start: time.Now()}
 				reply, err := retry.New(p, test.policy).Query(t.Context(), nil)
 				if text := fmt.Sprint(err); (err == nil) != (test.text == "") || !strings.Contains(text, test.text) {
 					t.Errorf("error %v, want %q", err, test.text)
@@ -102,6 +103,37 @@ func TestPolicy(t *testing.T) {
 					t.Errorf("usage %+v, cost %v of %d requests", reply.Usage, reply.Cost, n)
 				}
 			})
+		})
+	}
+}
+
+// What a failed request lasted counts as waited: a provider that takes long to
+// fail is not asked too often. One that has too much to do is left alone.
+func TestLongFailures(t *testing.T) {
+	overloaded := &model.Error{Status: model.ProviderError, Code: 529, Retryable: true, Err: errors.New("overloaded")}
+	for _, test := range []struct {
+		fails       *model.Error
+		least, most time.Duration // the fourth wait
+	}{
+		{down, time.Millisecond, 10125*time.Millisecond - 5*time.Second},
+		{overloaded, 3375 * time.Millisecond, 10125 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &provider{fails: []error{test.fails, test.fails, test.fails, test.fails, nil}, start: time.Now(), takes: 5 * time.Second}
+			reply, err := retry.New(p, retry.Policy{}).Query(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := reply.Attempts
+			if w := a[0].Waited; w < 125*time.Millisecond || w > 375*time.Millisecond {
+				t.Errorf("first waited %v", w)
+			}
+			if same := a[1].Waited == a[0].Waited && a[2].Waited == a[0].Waited; same != (test.fails == down) {
+				t.Errorf("%v: then waited %v and %v", test.fails, a[1].Waited, a[2].Waited)
+			}
+			if w := a[3].Waited; w < test.least || w > test.most {
+				t.Errorf("%v: at last waited %v, want %v to %v", test.fails, w, test.least, test.most)
+			}
 		})
 	}
 }

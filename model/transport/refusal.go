@@ -106,6 +106,7 @@ func Classify(status int, d Detail) *model.Error {
 		e.Status = model.ContextWindowExceeded // no waiting makes it smaller
 	case status == http.StatusTooManyRequests:
 		e.Status, e.Retryable = model.RateLimited, true
+		e.Hint = "ask with fewer workers (-w), or set model.requests_per_minute to what the provider allows"
 	case contains(said, tooLong):
 		e.Status = model.ContextWindowExceeded
 	case contains(said, refused):

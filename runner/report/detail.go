@@ -120,7 +120,7 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 		}
 		if r := a.Result; r != nil {
 			t = Attempt{
-				Number: a.Number, Class: r.Class, Status: r.ExitStatus, Steps: r.Steps, Cost: r.Cost, Unpriced: r.Usage.Unpriced,
+				Number: a.Number, Class: r.Class, Status: r.ExitStatus, Steps: r.Steps, Cost: r.Spent(), Unpriced: r.Usage.Unpriced,
 				Seconds: r.Seconds, Start: r.Start, Error: r.Error,
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
@@ -165,8 +166,9 @@ func TestShape(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	var out bytes.Buffer
+	cost := model.Cost(12.345)
 	err := report.Summary(&out, runner.Summary{
-		Instances: 9, Unstarted: 1, Cost: 12.345, Elapsed: 3723 * time.Second,
+		Instances: 9, Unstarted: 1, Cost: &cost, Unpriced: 3, Elapsed: 3723 * time.Second,
 		Classes: map[trajectories.Class]int{trajectories.Submitted: 5, trajectories.Limit: 1, trajectories.Environment: 2},
 	}, "runs/x")
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 // needs the run's files for it.
 func Summary(w io.Writer, s runner.Summary, dir string) error {
 	results := s.Classes[trajectories.Submitted] + s.Classes[trajectories.Limit]
-	_, err := fmt.Fprintf(w, "%s\n$%.2f in %v; files in %s\n",
+	_, err := fmt.Fprintf(w, "%s\ncost %s in %v; files in %s\n",
 		headline(results, s.Instances, counts(s.Classes, s.Unstarted)),
-		float64(s.Cost), s.Elapsed.Round(100*time.Millisecond), Printable(dir))
+		Spent(s.Spent(), s.Unpriced == 0), s.Elapsed.Round(100*time.Millisecond), Printable(dir))
 	return err
 }
 
