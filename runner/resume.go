@@ -116,13 +116,21 @@ func changedSettings(old, now json.RawMessage) string {
 	return changed(a, b)
 }
 
+// patience is how many times as long as an agent's command one may take that is
+// run again: that the machine is slower today changes nothing in the sandbox.
+const patience = 3
+
 // rebuild makes a sandbox what it was: every command of the past is run again, in
 // its order, and held against what it did.
 func (b *Batch) rebuild(w *witness, past *agent.Past) func(context.Context, env.Environment) error {
 	return func(ctx context.Context, box env.Environment) error {
 		for i, x := range past.Executions {
 			w.rebuilding(i+1, len(past.Executions), x.Command)
-			res, err := box.Execute(ctx, b.Agent.Command(x.Command))
+			c := b.Agent.Command(x.Command)
+			if !x.TimedOut {
+				c.Timeout *= patience
+			}
+			res, err := box.Execute(ctx, c)
 			if err != nil {
 				return err
 			}
