@@ -113,7 +113,7 @@ func finish(t *testing.T, dir string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Folder.Close() //nolint:errcheck // the files are looked at
+	defer b.Folder.Close()
 	sum, err := b.Run(t.Context(), rows("a"))
 	if err != nil || !sum.Complete() {
 		t.Fatalf("%+v, %v", sum, err)
@@ -157,7 +157,7 @@ func TestGoingOnFromAJournalCutAnywhere(t *testing.T) {
 	}
 	for _, n := range cuts {
 		dir := t.TempDir()
-		if err := os.MkdirAll(filepath.Dir(crashJournal(dir)), 0o755); err != nil { //nolint:gosec // as a run's folder
+		if err := os.MkdirAll(filepath.Dir(crashJournal(dir)), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(crashJournal(dir), whole[:n], 0o600); err != nil {

@@ -85,7 +85,7 @@ type resumeRun struct {
 func (r *resumeRun) run(t *testing.T, resume bool) runner.Summary {
 	t.Helper()
 	b := batch(t, r.dir, r.boxes)
-	defer b.Folder.Close() //nolint:errcheck // as when a mini ends
+	defer b.Folder.Close()
 	b.Models, b.ResumeAttempts, b.MaxTries, b.Log = r.model, resume, 1, quiet(b.Folder, &r.events)
 	if r.change != nil {
 		r.change(b)

@@ -48,7 +48,7 @@ func Create(path string, h Header) (*Journal, error) {
 	j := &Journal{file: f}
 	h.Format = Format
 	if _, err := j.Append(TypeHeader, h); err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(path))
+		return nil, errors.Join(err, f.Close(), os.Remove(path)) //nolint:gosec // G703: it is the file that was just made
 	}
 	return j, nil
 }
