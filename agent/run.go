@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/minibench/mini/agent/protocol"
@@ -35,8 +36,11 @@ type run struct {
 	warnings  []string
 }
 
-// begin says the system and instance prompts.
+// begin says the system and instance prompts, where they were not said before.
 func (r *run) begin(ctx context.Context) error {
+	if r.hasPast() {
+		return r.goOn(ctx)
+	}
 	vars := r.variables()
 	system, err := r.templates.system.render(vars)
 	if err != nil {
@@ -107,7 +111,7 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	if err != nil {
 		call.Error = err.Error()
 	} else {
-		r.countOf(reply)
+		r.countOf(lastUsage(call), len(r.messages)+1)
 	}
 	r.steps++
 	r.usage = r.usage.Add(reply.Usage)
@@ -145,20 +149,34 @@ func (r *run) approve(ctx context.Context, a protocol.Action) error {
 // execution is a command and what it did.
 func (r *run) execute(ctx context.Context, script string) (env.Result, error) {
 	start := time.Now()
-	c := env.Command{Script: script, Timeout: r.cfg.Timeout, OutputLimit: r.cfg.outputLimit(), Markers: Markers}
-	res, err := r.Environment.Execute(ctx, c)
-	_, recErr := r.Recorder.Append(trajectories.TypeExecution, executionRecord(script, start, res, exception(res, r.cfg.Timeout)))
+	res, err := r.Environment.Execute(ctx, r.Command(script))
+	x := executionRecord(script, start, kept(res, r.cfg.JournalOutput), exception(res, r.cfg.Timeout))
+	_, recErr := r.Recorder.Append(trajectories.TypeExecution, x)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return res, errors.Join(err, recErr)
 }
 
+// executeAgain runs a command that is on record.
+func (r *run) executeAgain(ctx context.Context, script string) (env.Result, error) {
+	res, err := r.Environment.Execute(ctx, r.Command(script))
+	if err != nil {
+		err = orCause(ctx, err)
+	}
+	return res, err
+}
+
+// Command is how an agent has the text of an action run.
+func (a *Agent) Command(script string) env.Command {
+	return env.Command{Script: script, Timeout: a.cfg.Timeout, OutputLimit: a.cfg.outputLimit(), Markers: Markers}
+}
+
 // outputLimit is how many bytes the sandbox must keep so that head and tail of
-// an observation are whole at four bytes a character.
+// an observation are whole at four bytes a character, and the journal has its due.
 func (c Config) outputLimit() int {
 	o := c.Observation
-	return max(env.DefaultOutputLimit, 4*o.MaxChars, 8*max(o.HeadChars, o.TailChars))
+	return max(env.DefaultOutputLimit, c.JournalOutput, 4*o.MaxChars, 8*max(o.HeadChars, o.TailChars))
 }
 
 // observe tells the model what its command did.
@@ -173,6 +191,22 @@ func (r *run) observe(ctx context.Context, a protocol.Action, res env.Result) er
 		return err
 	}
 	return r.say(m)
+}
+
+// kept is a result of which at most limit bytes of output are kept: half of them
+// of its beginning, and the others of its end. 0 is no limit.
+func kept(res env.Result, limit int) env.Result {
+	if limit == 0 || len(res.Output) <= limit {
+		return res
+	}
+	head, tail := res.Output, res.Output
+	if res.Truncated {
+		head, tail = res.Output[:res.Head], res.Output[res.Head:]
+	}
+	head = head[:min(len(head), limit/2)]
+	tail = tail[len(tail)-min(len(tail), limit-len(head)):]
+	res.Output, res.Head, res.Truncated = slices.Concat(head, tail), len(head), true
+	return res
 }
 
 func executionRecord(script string, start time.Time, res env.Result, exception string) trajectories.Execution {

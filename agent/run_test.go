@@ -333,3 +333,50 @@ func TestFullDiskOfTheHostIsNotTheAgentsFault(t *testing.T) {
 		t.Errorf("%s %s, hint %q", out.Class, out.ExitStatus, out.Hint)
 	}
 }
+
+// The journal keeps as much of an output as it is told to, and the model is shown
+// what it is shown all the same.
+func TestWhatTheJournalKeepsOfAnOutput(t *testing.T) {
+	tests := map[string]struct {
+		limit, observed int
+		command         string
+		output          string // its beginning and its end, where it was cut
+		truncated       bool
+	}{
+		"all of it":                {0, 10000, "seq 100", "", false},
+		"as much as there is":      {292, 10000, "seq 100", "", false},
+		"a beginning and an end":   {20, 10000, "seq 100", "1\n2\n3\n4\n5\n98\n99\n100\n", true},
+		"an odd number":            {5, 10000, "seq 100", "1\n00\n", true},
+		"bytes that are no text":   {3, 10000, `printf '\xff\xfe\xfd\xfc'`, "\xff\xfd\xfc", true},
+		"of what the sandbox kept": {4, 100, "head -c 300000 /dev/zero | tr '\\0' x; echo y", "xxy\n", true},
+		"more than an observation": {290_000, 100, "head -c 280000 /dev/zero | tr '\\0' x", "", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			cfg := config()
+			cfg.JournalOutput = tt.limit
+			cfg.Observation = agent.Observation{MaxChars: tt.observed, HeadChars: 10, TailChars: 10}
+			rec := &memory{}
+			s := says(bash(tt.command), bash(submit))
+			run(t.Context(), t, cfg, s, rec)
+			var x trajectories.Execution
+			for _, r := range rec.records {
+				if r.Type == trajectories.TypeExecution {
+					if err := json.Unmarshal(r.Data, &x); err != nil {
+						t.Fatal(err)
+					}
+					break
+				}
+			}
+			if x.Truncated != tt.truncated || tt.truncated && string(x.Output) != tt.output || !tt.truncated && int64(len(x.Output)) != x.Bytes {
+				t.Errorf("kept %d bytes of %d, %q, truncated %v", len(x.Output), x.Bytes, x.Output[:min(len(x.Output), 40)], x.Truncated)
+			}
+			if tt.truncated && x.Head != tt.limit/2 {
+				t.Errorf("the beginning has %d bytes, want %d", x.Head, tt.limit/2)
+			}
+			if shown := s.seen[1][3].Content; tt.observed == 10000 && strings.HasPrefix(tt.command, "seq") && !strings.Contains(shown, "\n50\n") {
+				t.Errorf("the model was shown %q", shown)
+			}
+		})
+	}
+}

@@ -110,6 +110,8 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 			{"run.pulls_per_minute", 0, "default"},
 			{"run.min_free_disk", "2GB", "default"},
 			{"run.traj_response", false, "default"},
+			{"run.resume_attempts", false, "default"},
+			{"run.fsync", "attempt", "default"},
 			{"run.eval", false, "default"},
 		}},
 		{"eval", []configs.Entry{

@@ -28,14 +28,23 @@ func (b *Batch) attempt(ctx context.Context, t task, n int) (int, trajectories.O
 	if err != nil {
 		return n, trajectories.Outcome{}, err
 	}
+	journal.Sync(b.Sync)
+	return b.sit(ctx, t, n, opened{Journal: journal})
+}
+
+// sit works on an attempt until it ends, or ends again.
+func (b *Batch) sit(ctx context.Context, t task, n int, journal opened) (int, trajectories.Outcome, error) {
 	b.Log.Emit(t.event(Event{Type: AttemptStarted, Attempt: n}))
+	if journal.past != nil {
+		b.resuming(t, n, journal.past)
+	}
 	b.Log.Emit(t.event(Event{Type: Doing, Phase: Starting, Attempt: n}))
 	out := b.guarded(ctx, t, n, journal)
 	return n, out, journal.Close()
 }
 
 // guarded keeps a panic, which is a mistake in mini, to the attempt it is in.
-func (b *Batch) guarded(ctx context.Context, t task, n int, journal *trajectories.Journal) (out trajectories.Outcome) {
+func (b *Batch) guarded(ctx context.Context, t task, n int, journal opened) (out trajectories.Outcome) {
 	start := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
@@ -46,7 +55,7 @@ func (b *Batch) guarded(ctx context.Context, t task, n int, journal *trajectorie
 }
 
 // solve gets a model and a sandbox and lets the agent at it.
-func (b *Batch) solve(ctx context.Context, t task, n int, journal *trajectories.Journal) (out trajectories.Outcome) {
+func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out trajectories.Outcome) {
 	in, start := t.Instance, time.Now()
 	m, err := b.Models.For(in)
 	if err != nil {
@@ -59,7 +68,11 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal *trajectories.
 		}
 		return ended(journal, start, err)
 	}
-	w := &witness{journal: journal, log: b.Log, purse: b.purse, strikes: &b.strikes, task: t, attempt: n}
+	w := &witness{journal: journal.Journal, log: b.Log, purse: b.purse, strikes: &b.strikes, task: t, attempt: n}
+	if journal.past != nil {
+		w.resumed(journal.past)
+		journal.past.Rebuild = b.rebuild(w, journal.past)
+	}
 	// Deferred: a panic is kept to the attempt, and must not leave its sandbox.
 	defer func() {
 		w.doing(Closing, "")
@@ -77,6 +90,7 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal *trajectories.
 		Recorder:    w,
 		Allow:       b.purse.take,
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
+		Past:        journal.past,
 	})
 }
 
@@ -90,10 +104,12 @@ func closeBox(ctx context.Context, box env.Environment) error {
 }
 
 // ended is the outcome of an attempt that never came to its agent.
-func ended(journal *trajectories.Journal, start time.Time, err error) trajectories.Outcome {
+func ended(journal opened, start time.Time, err error) trajectories.Outcome {
 	out := agent.Failed(start, err)
+	journal.past.Carry(&out)
 	if _, recErr := journal.Append(trajectories.TypeOutcome, out); recErr != nil {
-		return agent.Failed(start, errors.Join(err, recErr))
+		out = agent.Failed(start, errors.Join(err, recErr))
+		journal.past.Carry(&out)
 	}
 	return out
 }

@@ -30,7 +30,8 @@ type book struct {
 
 // entry is one instance.
 type entry struct {
-	last    int // the highest attempt
+	last    int         // the highest attempt
+	newest  map[int]int // for each sample, ended or not
 	samples map[int]*sample
 }
 
@@ -89,12 +90,12 @@ func (b *book) recall(id string, n int) error {
 		return fmt.Errorf("read attempt %d of %s: %w", n, id, err)
 	}
 	e := b.entry(id)
-	e.last = max(e.last, n)
+	h := headerOf(b.folder.journal(id, n))
+	k := sampleOf(h)
+	e.last, e.newest[k] = max(e.last, n), n
 	if !ok {
 		return nil
 	}
-	h := headerOf(b.folder.journal(id, n))
-	k := sampleOf(h)
 	if !e.take(k, n, out) {
 		return nil
 	}
@@ -127,7 +128,7 @@ func sampleOf(h trajectories.Header) int { return min(max(1, h.Sample), MaxSampl
 func (b *book) entry(id string) *entry {
 	e := b.entries[id]
 	if e == nil {
-		e = &entry{samples: map[int]*sample{}}
+		e = &entry{newest: map[int]int{}, samples: map[int]*sample{}}
 		b.entries[id] = e
 	}
 	return e
@@ -145,12 +146,13 @@ func (e *entry) take(k, n int, out trajectories.Outcome) bool {
 	return true
 }
 
-// nextAttempt reserves the number of an instance's next attempt.
-func (b *book) nextAttempt(id string) int {
+// nextAttempt reserves the number of the next attempt, for a sample.
+func (b *book) nextAttempt(t task) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.entry(id)
+	e := b.entry(t.ID)
 	e.last++
+	e.newest[t.sample] = e.last
 	return e.last
 }
 

@@ -119,14 +119,14 @@ func (s *sample) result(attempts int) Result {
 	return Result{
 		Class: o.Class, ExitStatus: o.ExitStatus, Attempt: s.selected, Attempts: attempts,
 		Steps: o.Steps, Usage: o.Usage, Cost: o.Cost.Known(o.Usage),
-		Start: o.Start, End: o.End, Seconds: o.End.Sub(o.Start).Seconds(),
+		Start: o.Start, End: o.End, Seconds: o.Took().Seconds(),
 		Autosubmitted: o.Autosubmitted, PatchBytes: len(o.Submission), PartialPatch: o.PartialPatch,
 		Error: o.Error, Hint: o.Hint, Warnings: o.Warnings,
 	}
 }
 
 // Spent is the cost, as far as it is known.
-func (r *Result) Spent() model.Cost {
+func (r Result) Spent() model.Cost {
 	if r.Cost == nil {
 		return 0
 	}

@@ -46,7 +46,7 @@ type Models interface {
 }
 
 // Batch is what a run needs. All fields are required but Samples, Budget, Redo,
-// Keep, Submitted and MaxProviderFailures.
+// ResumeAttempts, Sync, Keep, Submitted and MaxProviderFailures.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -73,6 +73,11 @@ type Batch struct {
 	MaxProviderFailures int
 	// Redo runs instances again that have a result. What they had is kept.
 	Redo bool
+	// ResumeAttempts goes on inside the newest attempt of an instance, where that
+	// was stopped in the middle, rather than make another one.
+	ResumeAttempts bool
+	// Sync says when journals are brought to the disk.
+	Sync trajectories.Sync
 	// Keep picks the attempts whose sandboxes stay when they are done (see
 	// Keeper); nil keeps none.
 	Keep func(trajectories.Outcome) bool
@@ -184,7 +189,7 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 func (b *Batch) work(ctx context.Context, t task, book *book) error {
 	defer b.Log.Emit(t.event(Event{Type: Doing, Phase: Left}))
 	for try := 1; ; try++ {
-		n, out, err := b.attempt(ctx, t, book.nextAttempt(t.ID))
+		n, out, err := b.goOn(ctx, t, book)
 		if err != nil {
 			return fmt.Errorf("instance %s: %w", t.ID, err)
 		}

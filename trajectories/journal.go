@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -21,10 +22,18 @@ var ErrClosed = errors.New("journal is closed")
 // concurrent use. A record costs one write call, whatever stands before it.
 type Journal struct {
 	mu   sync.Mutex
-	file *os.File
+	file file
 	size int64 // up to here the file holds whole lines
 	last int   // the newest record's id
 	err  error // why nothing more can be written
+	sync Sync
+}
+
+// file is what a Journal needs of an *os.File.
+type file interface {
+	io.WriteCloser
+	Sync() error
+	Truncate(size int64) error
 }
 
 // Create makes a new journal and writes its header; Format is filled in. It
@@ -39,7 +48,7 @@ func Create(path string, h Header) (*Journal, error) {
 	j := &Journal{file: f}
 	h.Format = Format
 	if _, err := j.Append(TypeHeader, h); err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(path))
+		return nil, errors.Join(err, f.Close(), os.Remove(path)) //nolint:gosec // G703: it is the file that was just made
 	}
 	return j, nil
 }
@@ -49,16 +58,24 @@ func Create(path string, h Header) (*Journal, error) {
 // (a full disk) the file is cut back to its last whole line, and this and
 // every later Append fail: a torn line is never followed by another.
 func (j *Journal) Append(t Type, data any) (Record, error) {
+	if x, ok := data.(Execution); ok {
+		data = x.form()
+	}
 	body, err := encode(data)
 	if err != nil {
 		return Record{}, fmt.Errorf("append %s record: %w", t, err)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.append(t, j.last, body)
+}
+
+// append adds a record that follows any other; the lock is held.
+func (j *Journal) append(t Type, parent int, body []byte) (Record, error) {
 	if j.err != nil {
 		return Record{}, fmt.Errorf("append %s record: %w", t, j.err)
 	}
-	r := Record{ID: j.last + 1, Parent: j.last, Type: t, Time: time.Now().UTC(), Data: body}
+	r := Record{ID: j.last + 1, Parent: parent, Type: t, Time: time.Now().UTC(), Data: body}
 	line, err := r.line()
 	if err != nil {
 		return Record{}, fmt.Errorf("append %s record: %w", t, err)
@@ -76,11 +93,32 @@ func (j *Journal) write(line []byte) error {
 		return j.err
 	}
 	j.size += int64(len(line))
-	return nil
+	if j.sync == SyncRecord {
+		j.err = j.file.Sync()
+	}
+	return j.err
 }
 
-// Close brings the journal to the disk and closes it. A second Close does
-// nothing.
+// Sync says when a journal is brought to the disk. What was written outlives its
+// mini whatever it says; it is for a machine that loses power.
+type Sync string
+
+// The policies of Sync.
+const (
+	SyncNever   Sync = "never"   // when the system finds the time
+	SyncAttempt Sync = "attempt" // on Close; the default
+	SyncRecord  Sync = "record"  // with every record, before anything follows from it
+)
+
+// Sync sets the policy.
+func (j *Journal) Sync(s Sync) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sync = s
+}
+
+// Close closes the journal, and brings it to the disk before, as far as its Sync
+// asks for that. A second Close does nothing.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -88,7 +126,11 @@ func (j *Journal) Close() error {
 		return nil
 	}
 	j.err = ErrClosed
-	if err := errors.Join(j.file.Sync(), j.file.Close()); err != nil {
+	var err error
+	if j.sync != SyncNever {
+		err = j.file.Sync()
+	}
+	if err := errors.Join(err, j.file.Close()); err != nil {
 		return fmt.Errorf("close journal: %w", err)
 	}
 	return nil

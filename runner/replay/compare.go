@@ -1,9 +1,15 @@
 // Package replay runs the commands of a recorded attempt again, in a fresh
 // sandbox, and says where what they do differs.
+//
+// Two runs of one command are rarely the same byte for byte: they tell the
+// time, name temporary files, print addresses. Such noise is known by a table
+// of rules (rules.go), and a match says which of them it took.
 package replay
 
 import (
-	"bytes"
+	"fmt"
+	"slices"
+	"time"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
@@ -19,11 +25,148 @@ const (
 	Diverged   Match = "diverged"
 )
 
+// Finding is what a comparison came to.
+type Finding struct {
+	Match Match `json:"match"`
+	// Rules are the names of those that were needed where it is Normalised.
+	Rules []string `json:"rules,omitempty"`
+	// Difference is the first thing that is another where it Diverged: one line,
+	// bounded and fit to be shown.
+	Difference string `json:"difference,omitempty"`
+}
+
 // Compare holds what a command did now against what is recorded of it.
 // Difference is the first line that is another, where it diverged.
 func Compare(recorded trajectories.Execution, now env.Result) (m Match, difference string) {
-	if recorded.ExitCode == now.ExitCode && recorded.TimedOut == now.TimedOut && bytes.Equal(recorded.Output, now.Output) {
-		return Exact, ""
+	f := Examine(recorded, now)
+	return f.Match, f.Difference
+}
+
+// Examine is Compare with the rules that it took.
+func Examine(recorded trajectories.Execution, now env.Result) Finding {
+	return examine(recorded, now, time.Now())
+}
+
+// examine is Examine at a given end of the command.
+func examine(recorded trajectories.Execution, now env.Result, end time.Time) Finding {
+	if recorded.TimedOut != now.TimedOut || recorded.ExitCode != now.ExitCode {
+		f := Finding{Match: Diverged, Difference: ending(now.TimedOut, now.ExitCode) + ", recorded " + ending(recorded.TimedOut, recorded.ExitCode)}
+		if now.Failure != "" {
+			f.Difference += ": " + excerpt([]byte(now.Failure), 0)
+		}
+		return f
 	}
-	return Diverged, "the output differs"
+	c := comparison{
+		recorded: span{recorded.Start, recorded.Start.Add(time.Duration(recorded.Duration))},
+		now:      span{end.Add(-now.Duration), end},
+		budget:   maxNormalised,
+	}
+	then, since := outputOf(recorded.Output, recorded.Head, recorded.Truncated, recorded.Bytes), outputOf(now.Output, now.Head, now.Truncated, now.Bytes)
+	switch {
+	case !c.outputs(then, since, recorded.TimedOut):
+		return Finding{Match: Diverged, Difference: c.difference}
+	case len(c.used) == 0:
+		return Finding{Match: Exact} // what both have kept is the same
+	}
+	slices.Sort(c.used)
+	return Finding{Match: Normalised, Rules: c.used}
+}
+
+// ending says how a command ended.
+func ending(timedOut bool, code int) string {
+	if timedOut {
+		return "a timeout"
+	}
+	return fmt.Sprintf("exit code %d", code)
+}
+
+// output is what was kept of an output: all, or its beginning and its end.
+type output struct {
+	text  []byte
+	head  int
+	cut   bool
+	bytes int64 // of the whole
+}
+
+// outputOf trusts nothing: a record may be a stranger's.
+func outputOf(text []byte, head int, cut bool, total int64) output {
+	return output{text: text, head: min(max(head, 0), len(text)), cut: cut, bytes: total}
+}
+
+// comparison is one on its way.
+type comparison struct {
+	recorded, now span
+	budget        int // bytes that may still be normalised
+	used          []string
+	difference    string
+}
+
+// outputs says whether two outputs are alike. Of outputs that were cut, what
+// both have kept is compared.
+func (c *comparison) outputs(then, now output, timedOut bool) bool {
+	if !then.cut && !now.cut {
+		a, b := then.text, now.text
+		if timedOut { // how far it came until it was killed is chance
+			a, b = c.asFar(a, b)
+		}
+		return c.lines(a, b, "line %d")
+	}
+	if !c.longEnough(then, now) {
+		return false
+	}
+	a, b := common(then.first(), now.first(), firstLines)
+	if !c.lines(a, b, "line %d") {
+		return false
+	}
+	if timedOut {
+		c.use("timeout")
+		return true
+	}
+	a, b = common(then.last(), now.last(), lastLines)
+	return c.lines(a, b, "line %d of the end that both kept") && c.length(then, now)
+}
+
+// asFar is as much of two outputs as the shorter has.
+func (c *comparison) asFar(then, now []byte) (a, b []byte) {
+	n, m := countLines(then), countLines(now)
+	if n == m {
+		return then, now
+	}
+	c.use("timeout")
+	short := max(min(n, m)-1, 0) // the last one may be half a line
+	return firstLines(then, short), firstLines(now, short)
+}
+
+// longEnough says whether an output that is whole may be one of which another
+// run kept less: all that was kept must be in it.
+func (c *comparison) longEnough(then, now output) bool {
+	least := func(o output) int { return countLines(o.first()) + countLines(o.last()) }
+	switch {
+	case then.cut && !now.cut && countLines(now.text) < least(then):
+		c.difference = fmt.Sprintf("%d bytes in all, recorded %d", now.bytes, then.bytes)
+	case now.cut && !then.cut && countLines(then.text) < least(now):
+		c.difference = fmt.Sprintf("%d bytes in all, recorded %d", now.bytes, then.bytes)
+	default:
+		return true
+	}
+	return false
+}
+
+// length compares what is known of the part that was not kept: how long it was.
+// Times and names may make that a little more or less.
+func (c *comparison) length(then, now output) bool {
+	if !then.cut || !now.cut || then.bytes == now.bytes {
+		return true
+	}
+	if less, more := min(then.bytes, now.bytes), max(then.bytes, now.bytes); len(c.used) > 0 && more-less <= more/10 {
+		return true
+	}
+	c.difference = fmt.Sprintf("%d bytes in all, recorded %d", now.bytes, then.bytes)
+	return false
+}
+
+func (c *comparison) use(name string) {
+	if !slices.Contains(c.used, name) {
+		c.used = append(c.used, name)
+	}
 }

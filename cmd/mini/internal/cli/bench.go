@@ -32,7 +32,7 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
 		Annotations: map[string]string{groupsKey: "rows: subset+split instance filter+slice shuffle+seed; " +
 			"model: model+replies model-class cost-limit total-cost-limit+total-calls no-autosubmit; sandbox: environment-class workers+network keep+image-budget; " +
-			"run: output+redo-existing attempts eval+eval-workers config+dry-run max-consecutive-provider-failures; " +
+			"run: output+redo-existing attempts+resume-attempts eval+eval-workers config+dry-run max-consecutive-provider-failures; " +
 			"output: progress+json"},
 		Aliases: []string{"swebench"},
 		Args:    benchArgs,
@@ -61,6 +61,7 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.Int("total-calls", 0, "`N` calls of the model in the whole run")
 	f.Int("max-consecutive-provider-failures", 5, "`N` in a row end it (5)")
 	o.selectionFlags(f)
+	f.Bool("resume-attempts", false, "go on inside attempts that were stopped")
 	f.Bool("eval", false, "judge submissions, N patches at once")
 	f.Int("eval-workers", 0, "`N` patches at once (default half the cores)")
 	f.BoolVar(&o.redo, "redo-existing", false, "all again, keeping all; or only plan")

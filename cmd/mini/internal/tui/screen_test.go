@@ -356,6 +356,30 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// An attempt that goes on shows how far its sandbox is made anew, and what it had
+// cost before is not what this run spends.
+func TestRebuilding(t *testing.T) {
+	s := newStory(1, 1)
+	b := s.m.shared.board
+	s.tell(0, runner.Event{Type: runner.AttemptStarted, Instance: "a", Attempt: 1})
+	s.tell(0, runner.Event{Type: runner.AttemptResumed, Instance: "a", Attempt: 1, Step: 31, Cost: 0.5, Total: 30})
+	s.tell(0, runner.Event{Type: runner.Doing, Phase: runner.Rebuilding, Instance: "a", Attempt: 1, Step: 31, Cost: 0.5, Done: 12, Total: 30, Command: "make test"})
+	w, f := b.workers[0], frame{width: 120, now: start}
+	row := ansi.Strip(b.row(0, b.columns(f.width), f))
+	for _, want := range []string{"rebuild", " 31 ", "12 of 30  make test"} {
+		if !strings.Contains(row, want) {
+			t.Errorf("row %q lacks %q", row, want)
+		}
+	}
+	if b.spent() != 0 || w.cost != 0.5 {
+		t.Errorf("spent $%v, of the attempt $%v", b.spent(), w.cost)
+	}
+	s.tell(0, runner.Event{Type: runner.AttemptFinished, Instance: "a", Attempt: 1, Outcome: &trajectories.Outcome{Class: trajectories.Submitted, Cost: 0.75}})
+	if b.spent() != 0.25 {
+		t.Errorf("spent $%v, want $0.25", b.spent())
+	}
+}
+
 // What the provider lets through stands beside how the instances ended.
 func TestProvider(t *testing.T) {
 	s := newStory(2, 5)

@@ -1,0 +1,71 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// differ says in one line how two lines differ.
+func differ(where string, then, now []byte, inThen, inNow bool) string {
+	switch {
+	case !inNow:
+		return fmt.Sprintf("%s is missing, recorded %s", where, excerpt(then, 0))
+	case !inThen:
+		return fmt.Sprintf("%s is %s, nothing more is recorded", where, excerpt(now, 0))
+	}
+	at := 0
+	for at < min(len(then), len(now)) && then[at] == now[at] {
+		at++
+	}
+	return fmt.Sprintf("%s is %s%s, recorded %s%s", where, excerpt(now, at), noEnd(now, then), excerpt(then, at), noEnd(then, now))
+}
+
+// noEnd says of a line that it lacks the end that the other one has, where that
+// is all.
+func noEnd(line, other []byte) string {
+	if string(line)+"\n" == string(other) {
+		return " without an end of line"
+	}
+	return ""
+}
+
+// Bounds on an excerpt, in characters: in all, and of what is shown before the
+// place that it is about.
+const (
+	maxExcerpt = 90
+	leadIn     = 30
+)
+
+// excerpt is a line in quotes, fit to be shown: the part of it around a byte,
+// where it is long.
+func excerpt(line []byte, at int) string {
+	line = []byte(strings.TrimSuffix(string(line[:min(len(line), at+4*maxExcerpt)]), "\n"))
+	before, after := "", ""
+	start := 0
+	if at > maxExcerpt-leadIn {
+		start = at - leadIn
+		for start > 0 && start < len(line) && !utf8.RuneStart(line[start]) {
+			start--
+		}
+		before = "..."
+	}
+	var b strings.Builder
+	n := 0
+	for _, r := range string(line[min(start, len(line)):]) {
+		if n++; n > maxExcerpt {
+			after = "..."
+			break
+		}
+		switch {
+		case r == '\t':
+			b.WriteByte(' ')
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			b.WriteByte('?')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return before + `"` + b.String() + `"` + after
+}
