@@ -69,7 +69,7 @@ var rules = []rule{
 		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile",
 	}},
-	{pkg: "runner/replay", may: []string{"env", "model", "trajectories"}},
+	{pkg: "runner/replay", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "runner/regrade", may: []string{
 		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate", "runner/verdicts",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
