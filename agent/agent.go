@@ -35,6 +35,8 @@ type Session struct {
 	Environment env.Environment
 	Recorder    Recorder
 	Task        Task
+	// Past is what the attempt goes on from; nil begins a new one.
+	Past *Past
 	// Allow is asked before each call of the model; its error ends the attempt,
 	// as ErrBudgetExhausted does. nil allows everything.
 	Allow func() error
@@ -57,11 +59,8 @@ type Recorder interface {
 // loop asks, acts and observes until something ends the attempt; what ended it
 // is the error, which is never nil.
 func (r *run) loop(ctx context.Context) error {
-	if err := r.begin(ctx); err != nil {
-		return err
-	}
-	for {
-		err := r.step(ctx)
+	for next := r.begin; ; next = r.step {
+		err := next(ctx)
 		var feedback *Feedback
 		if errors.As(err, &feedback) {
 			err = r.say(feedback.Messages...)
@@ -85,6 +84,11 @@ func (r *run) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return r.perform(ctx, actions)
+}
+
+// perform runs the actions of a reply, one after the other.
+func (r *run) perform(ctx context.Context, actions []protocol.Action) error {
 	for i, a := range actions {
 		if err := r.act(ctx, a); err != nil {
 			return r.leave(actions[i:], err)

@@ -12,6 +12,7 @@ import (
 // for its model's provider, whose bad day is not the agent's doing.
 type clock struct {
 	started time.Time
+	before  time.Duration // counted in earlier sessions of the attempt
 	limit   time.Duration // 0: none
 	expired func()        // called once, when the limit is reached
 
@@ -55,7 +56,7 @@ func (c *clock) worked() time.Duration {
 }
 
 func (c *clock) count() time.Duration {
-	worked := time.Since(c.started) - c.waited
+	worked := c.before + time.Since(c.started) - c.waited
 	if c.waits > 0 {
 		worked -= time.Since(c.since)
 	}

@@ -126,14 +126,10 @@ type count struct {
 	messages int
 }
 
-// countOf is what the provider said of the request that was answered. The usage
-// of a call is that of all its requests, and some servers count nothing.
-func (r *run) countOf(reply model.Reply) {
-	u := reply.Usage
-	if n := len(reply.Attempts); n > 0 {
-		u = reply.Attempts[n-1].Usage
-	}
+// countOf takes in what the provider counted of the request that was answered,
+// up to so many messages. Some servers count nothing.
+func (r *run) countOf(u model.Usage, messages int) {
 	if u.Prompt > 0 {
-		r.counted = count{u, len(r.messages) + 1}
+		r.counted = count{u, messages}
 	}
 }

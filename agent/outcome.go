@@ -21,11 +21,12 @@ import (
 // order.
 func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
+	r.recall()
 	err := r.attempt(ctx)
 
 	out := r.outcome(err)
 	if r.tree != nil && r.tree.Base == "" {
-		out.Warnings = append(out.Warnings, "there is "+r.tree.Missing+" in "+r.info.Dir+"; the patch is empty unless the agent writes one")
+		out.Warnings = append(out.Warnings, "there is "+r.tree.Missing+" in "+r.info.Dir+"; the "+noDiff)
 	}
 	r.keepDiff(context.WithoutCancel(ctx), &out)
 	out.End = time.Now()
@@ -44,13 +45,18 @@ func (r *run) attempt(ctx context.Context) (err error) {
 			err = &Defect{Text: fmt.Sprint(p), Stack: string(debug.Stack())}
 		}
 	}()
+	start := func() {}
+	if r.hasPast() { // before the limit can be reached: its time was counted when it was new
+		start = r.clock.pause()
+	}
 	ctx, stop := r.clock.bound(ctx, r.cfg.wallTime(), ErrTimeExceeded)
 	defer stop()
-	for _, prepare := range []func(context.Context) error{r.startup, r.scrub, r.open} {
+	for _, prepare := range []func(context.Context) error{r.startup, r.scrub, r.open, r.rebuild} {
 		if err := prepare(ctx); err != nil {
 			return err
 		}
 	}
+	start()
 	return r.loop(ctx)
 }
 
@@ -60,7 +66,11 @@ func (r *run) startup(ctx context.Context) error {
 	if err != nil || command == "" {
 		return err
 	}
-	res, err := r.execute(ctx, command)
+	execute := r.execute
+	if r.hasPast() { // it is on record
+		execute = r.executeAgain
+	}
+	res, err := execute(ctx, command)
 	if err != nil {
 		return err
 	}
@@ -82,8 +92,16 @@ func (d *Defect) Error() string { return d.Text }
 // outcome is how the attempt ended, with its totals.
 func (r *run) outcome(err error) trajectories.Outcome {
 	out := Failed(r.clock.started, err)
+	if r.Past != nil {
+		out.Start = r.Past.Start
+		out.Idle = trajectories.Seconds(r.Past.Idle)
+	}
 	out.Steps, out.Usage, out.Cost = r.steps, r.usage, r.cost
-	out.Warnings = slices.Concat(r.info.Warnings, r.warnings)
+	for _, w := range slices.Concat(r.info.Warnings, r.warnings) {
+		if !slices.Contains(out.Warnings, w) { // as another session of the attempt may have said
+			out.Warnings = append(out.Warnings, w)
+		}
+	}
 	return out
 }
 
@@ -123,7 +141,7 @@ func classify(err error) (trajectories.Class, string) {
 			return trajectories.Limit, e.Error()
 		}
 	}
-	for _, e := range []error{ErrInterrupted, ErrBudgetExhausted} {
+	for _, e := range []error{ErrInterrupted, ErrBudgetExhausted, ErrDiverged} {
 		if errors.Is(err, e) {
 			return trajectories.Interrupted, e.Error()
 		}

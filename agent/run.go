@@ -35,8 +35,11 @@ type run struct {
 	warnings  []string
 }
 
-// begin says the system and instance prompts.
+// begin says the system and instance prompts, where they were not said before.
 func (r *run) begin(ctx context.Context) error {
+	if r.hasPast() {
+		return r.goOn(ctx)
+	}
 	vars := r.variables()
 	system, err := r.templates.system.render(vars)
 	if err != nil {
@@ -107,7 +110,7 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	if err != nil {
 		call.Error = err.Error()
 	} else {
-		r.countOf(reply)
+		r.countOf(lastUsage(call), len(r.messages)+1)
 	}
 	r.steps++
 	r.usage = r.usage.Add(reply.Usage)
@@ -145,13 +148,26 @@ func (r *run) approve(ctx context.Context, a protocol.Action) error {
 // execution is a command and what it did.
 func (r *run) execute(ctx context.Context, script string) (env.Result, error) {
 	start := time.Now()
-	c := env.Command{Script: script, Timeout: r.cfg.Timeout, OutputLimit: r.cfg.outputLimit(), Markers: Markers}
-	res, err := r.Environment.Execute(ctx, c)
+	res, err := r.Environment.Execute(ctx, r.Command(script))
 	_, recErr := r.Recorder.Append(trajectories.TypeExecution, executionRecord(script, start, res, exception(res, r.cfg.Timeout)))
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return res, errors.Join(err, recErr)
+}
+
+// executeAgain runs a command that is on record.
+func (r *run) executeAgain(ctx context.Context, script string) (env.Result, error) {
+	res, err := r.Environment.Execute(ctx, r.Command(script))
+	if err != nil {
+		err = orCause(ctx, err)
+	}
+	return res, err
+}
+
+// Command is how an agent has the text of an action run.
+func (a *Agent) Command(script string) env.Command {
+	return env.Command{Script: script, Timeout: a.cfg.Timeout, OutputLimit: a.cfg.outputLimit(), Markers: Markers}
 }
 
 // outputLimit is how many bytes the sandbox must keep so that head and tail of

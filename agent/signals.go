@@ -17,6 +17,9 @@ var (
 	// the user stops a run; ErrBudgetExhausted when the run's money is spent.
 	ErrInterrupted     = errors.New("Interrupted")
 	ErrBudgetExhausted = errors.New("BudgetExhausted")
+	// ErrDiverged is wrapped by what Past.Rebuild returns when a command of the
+	// past did something else than it did: the attempt cannot go on.
+	ErrDiverged = errors.New("Diverged")
 )
 
 // Submitted ends an attempt by the agent's own word.

@@ -67,13 +67,19 @@ func (c Config) protocolName() string {
 }
 
 // read finds what a reply asks for and records the reply; one that cannot be
-// acted on is a format error, which the model is told of.
+// acted on is a format error, as accept has it.
 func (r *run) read(reply model.Reply) ([]protocol.Action, error) {
 	reading := r.protocol.Read(reply, r.steps)
 	said := trajectories.Message{Message: reading.Message, Cause: trajectories.CauseReply, Actions: reading.Commands()}
 	if err := r.say(said); err != nil {
 		return nil, err
 	}
+	return r.accept(reading, reply.Finish)
+}
+
+// accept returns the actions of a reply that can be acted on, and tells the model
+// what is wrong with another.
+func (r *run) accept(reading protocol.Reading, finish model.Finish) ([]protocol.Action, error) {
 	if reading.Wrong == "" {
 		r.badRow = 0
 		return reading.Actions, nil
@@ -82,7 +88,7 @@ func (r *run) read(reply model.Reply) ([]protocol.Action, error) {
 	if r.cfg.MaxFormatErrors > 0 && r.badRow >= r.cfg.MaxFormatErrors {
 		return nil, r.leave(reading.Actions, ErrRepeatedFormatError)
 	}
-	return nil, r.formatError(reading, reply.Finish)
+	return nil, r.formatError(reading, finish)
 }
 
 // formatError tells the model what is wrong with its reply.

@@ -348,6 +348,9 @@ type Outcome struct {
 	Cost  model.Cost  `json:"cost"`
 	Start time.Time   `json:"start"`
 	End   time.Time   `json:"end"`
+	// Idle is the part of that time in which nobody worked on it: between an
+	// interruption and going on.
+	Idle Seconds `json:"idle,omitempty"`
 	// Warnings are the sandbox's and the patch's.
 	Warnings []string `json:"warnings,omitempty"`
 }

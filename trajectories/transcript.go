@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -16,7 +17,8 @@ type Transcript struct {
 	Import *Import
 	// Entries are the messages, in order.
 	Entries []Entry
-	// Failed are the calls of the model that no reply came of.
+	// Failed are the calls of the model that no reply came of, and those whose
+	// replies were left behind when an interrupted attempt went on.
 	Failed []Call
 	// Setup are executions before the first reply: the start-up command.
 	Setup []Ran
@@ -95,8 +97,9 @@ func (g *gatherer) take(r Record) error {
 	case TypeDiff:
 		g.t.Diff = &Diff{}
 		err = json.Unmarshal(r.Data, g.t.Diff)
-	case TypeResume: // the end before it was none
-		g.t.Diff, g.t.Outcome = nil, nil
+	case TypeResume:
+		g.failed()
+		g.rewind(r.Parent)
 	case TypeOutcome:
 		g.failed()
 		g.t.Outcome = &Outcome{}
@@ -106,6 +109,40 @@ func (g *gatherer) take(r Record) error {
 		return fmt.Errorf("record %d: %w", r.ID, err)
 	}
 	return nil
+}
+
+// rewind forgets what stands after a record, but for what it cost: the attempt
+// goes on from there.
+func (g *gatherer) rewind(to int) {
+	after := func(e Entry) bool { return e.Record > to }
+	g.t.Diff, g.t.Outcome = nil, nil
+	if n := slices.IndexFunc(g.t.Entries, after); n >= 0 {
+		for _, e := range g.t.Entries[n:] {
+			if e.Call != nil {
+				g.t.Failed = append(g.t.Failed, *e.Call)
+			}
+		}
+		g.t.Entries = g.t.Entries[:n]
+	}
+	g.t.Setup = slices.DeleteFunc(g.t.Setup, func(x Ran) bool { return x.Record > to })
+	g.reply, g.next = -1, 0
+	for i := range g.t.Entries {
+		e := &g.t.Entries[i]
+		e.Ran = slices.DeleteFunc(e.Ran, func(x Ran) bool { return x.Record > to })
+		for j := range e.Ran {
+			if e.Ran[j].Told >= len(g.t.Entries) {
+				e.Ran[j].Told = -1
+			}
+		}
+		if e.Cause == CauseReply {
+			g.reply, g.next = i, 0
+		}
+	}
+	for _, x := range g.ran() {
+		if x.Told >= 0 {
+			g.next++
+		}
+	}
 }
 
 // failed puts away a call that no reply came of.

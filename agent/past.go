@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// Past is what an attempt goes on from: one that was interrupted, or a point of
+// another one. Recall makes it of records.
+type Past struct {
+	// Entries are the conversation, as the model had it. What is left of its last
+	// reply to be done is done first. Where there are none, the attempt begins at
+	// its beginning, with what was spent all the same.
+	Entries []trajectories.Entry
+	// Record is the last one that is gone on from: what stands after it in the
+	// journal is left behind.
+	Record int
+	// Executions are the commands that made the sandbox what the conversation says
+	// it is, in their order.
+	Executions []Executed
+	// Steps, Usage and Cost are those of all calls, also of those left behind:
+	// they were made. Worked is the time that counts against the limit.
+	Steps  int
+	Usage  model.Usage
+	Cost   model.Cost
+	Worked time.Duration
+	// Start is when the attempt began, Idle what passed since in which nobody
+	// worked on it.
+	Start    time.Time
+	Idle     time.Duration
+	Warnings []string
+	// Rebuild makes a fresh sandbox what it was, after the start-up command and
+	// the scrub, and before anything else. Its time does not count. nil leaves
+	// the sandbox as it is.
+	Rebuild func(ctx context.Context, box env.Environment) error
+}
+
+// Executed is a command of the past.
+type Executed struct {
+	Step int // whose reply asked for it, from 1
+	trajectories.Ran
+}
+
+// Recall finds the past in the records of a journal: the newest point at which
+// everything that was begun is over, and no command is run twice in one sandbox.
+// A call whose reply is not on record, a command whose output the model was never
+// told, and answers that say no more than that the attempt was over, are left
+// behind; the actions that they belong to are still to be done.
+func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
+	p := &Past{Record: 1} // the header
+	t, err := trajectories.Gather(p.count(records))
+	if err != nil {
+		return nil, fmt.Errorf("recall attempt: %w", err)
+	}
+	p.Entries = t.Entries[:settled(t.Entries)]
+	if n := len(p.Entries); n > 0 {
+		p.Record = p.Entries[n-1].Record
+	}
+	step := 0
+	for _, e := range p.Entries {
+		if e.Cause != trajectories.CauseReply {
+			continue
+		}
+		step++
+		for _, ran := range e.Ran {
+			if ran.Record < p.Record {
+				p.Executions = append(p.Executions, Executed{step, ran})
+			}
+		}
+	}
+	return p, nil
+}
+
+// settled is how many entries are whole steps and, of the last one, what can be
+// gone on from.
+func settled(entries []trajectories.Entry) int {
+	last := lastReply(entries)
+	if last < 0 {
+		if n := len(entries); n > 0 && entries[n-1].Role == model.User {
+			return n
+		}
+		return 0 // the prompts are said anew
+	}
+	answers := entries[last+1:]
+	told := observations(answers)
+	// Feedback ends a step when every call has its answer; that an attempt was
+	// over is no answer.
+	if told < len(answers) && answers[told].Cause != trajectories.CauseNotRun && len(answers) >= wanted(entries[last]) {
+		return len(entries)
+	}
+	return last + 1 + told
+}
+
+func lastReply(entries []trajectories.Entry) int {
+	for i, e := range slices.Backward(entries) {
+		if e.Cause == trajectories.CauseReply {
+			return i
+		}
+	}
+	return -1
+}
+
+// observations is how many answers tell what a command did, before any other.
+func observations(answers []trajectories.Entry) int {
+	n := slices.IndexFunc(answers, func(e trajectories.Entry) bool { return e.Cause != trajectories.CauseObservation })
+	if n < 0 {
+		return len(answers)
+	}
+	return n
+}
+
+// wanted is how many messages answer a reply.
+func wanted(reply trajectories.Entry) int { return max(1, len(reply.Calls)) }
+
+// count passes records on, and adds up what they took on the way.
+func (p *Past) count(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
+	return func(yield func(trajectories.Record, error) bool) {
+		var s sitting
+		for r, err := range records {
+			if err == nil {
+				err = p.add(&s, r)
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+		p.Worked += s.worked() // of the newest sitting
+	}
+}
+
+// sitting is the time in which an agent was at work without a break.
+type sitting struct {
+	from, to time.Time // work
+	seen     time.Time // the last sign of any kind
+	waited   time.Duration
+}
+
+func (s *sitting) worked() time.Duration { return max(0, s.to.Sub(s.from)-s.waited) }
+
+// work takes in that the agent was at work for so long, until then.
+func (s *sitting) work(until time.Time, took, waited trajectories.Seconds) {
+	if s.from.IsZero() {
+		s.from = until.Add(-max(0, time.Duration(took)))
+	}
+	s.to, s.waited = until, s.waited+max(0, time.Duration(waited))
+}
+
+func (p *Past) add(s *sitting, r trajectories.Record) error {
+	var d struct { // what is asked of the data of several types
+		Usage    model.Usage          `json:"usage"`
+		Cost     model.Cost           `json:"cost"`
+		Duration trajectories.Seconds `json:"duration"`
+		Waited   trajectories.Seconds `json:"waited"`
+		Warnings []string             `json:"warnings"`
+	}
+	switch r.Type {
+	case trajectories.TypeCall, trajectories.TypeExecution, trajectories.TypeScrub, trajectories.TypeOutcome:
+		if err := json.Unmarshal(r.Data, &d); err != nil {
+			return fmt.Errorf("record %d: %w", r.ID, err)
+		}
+	}
+	switch r.Type {
+	case trajectories.TypeHeader:
+		p.Start = r.Time
+	case trajectories.TypeResume:
+		p.Worked += s.worked()
+		p.Idle += max(0, r.Time.Sub(s.seen))
+		*s = sitting{}
+	case trajectories.TypeReplay: // making a sandbox anew is no work
+		s.from, s.to = r.Time, r.Time
+	case trajectories.TypeOutcome:
+		p.Warnings = lasting(d.Warnings)
+	case trajectories.TypeDiff: // nor is what comes after the end
+	case trajectories.TypeCall:
+		p.Steps, p.Usage, p.Cost = p.Steps+1, p.Usage.Add(d.Usage), p.Cost+d.Cost
+		s.work(r.Time, d.Duration, d.Waited)
+	default:
+		s.work(r.Time, d.Duration, 0)
+	}
+	s.seen = r.Time
+	return nil
+}
+
+// aboutDiff is in every warning of a diff.
+const aboutDiff = "working diff"
+
+// noDiff ends the warning that there is nothing to take a diff of.
+const noDiff = "patch is empty unless the agent writes one"
+
+// lasting are the warnings that still hold when an attempt goes on: its diff will
+// be taken anew.
+func lasting(warnings []string) []string {
+	return slices.DeleteFunc(warnings, func(w string) bool {
+		return strings.Contains(w, aboutDiff) || strings.HasSuffix(w, noDiff)
+	})
+}
+
+// recall makes a run what it was at the end of its past.
+func (r *run) recall() {
+	p := r.Past
+	if p == nil {
+		return
+	}
+	r.steps, r.usage, r.cost, r.warnings = p.Steps, p.Usage, p.Cost, slices.Clone(p.Warnings)
+	r.clock.before = p.Worked
+	for i, e := range p.Entries {
+		r.messages, r.records = append(r.messages, e.Message.Message), append(r.records, e.Record)
+		r.images += len(e.Images)
+		for _, img := range e.Images {
+			r.imagesBytes += len(img.Data)
+		}
+		switch next := i + 1; {
+		case e.Cause == trajectories.CauseMalformedPatch:
+			r.returned = true
+		case e.Cause != trajectories.CauseReply:
+		case next < len(p.Entries) && p.Entries[next].Cause == trajectories.CauseFormatError:
+			r.badRow++
+		case next < len(p.Entries):
+			r.badRow = 0
+		}
+		if e.Call != nil {
+			r.countOf(lastUsage(*e.Call), i+1)
+		}
+	}
+}
+
+// lastUsage is that of the request that was answered.
+func lastUsage(c trajectories.Call) model.Usage {
+	n := len(c.Attempts)
+	switch {
+	case n == 0:
+		return c.Usage
+	case c.Attempts[n-1].Usage == nil:
+		return model.Usage{}
+	}
+	return *c.Attempts[n-1].Usage
+}
+
+// hasPast says whether there is a conversation to go on with.
+func (r *run) hasPast() bool { return r.Past != nil && len(r.Past.Entries) > 0 }
+
+// rebuild makes the sandbox what it was. Where that fails, the files say nothing
+// of the attempt, and no diff is taken.
+func (r *run) rebuild(ctx context.Context) error {
+	if !r.hasPast() || r.Past.Rebuild == nil {
+		return nil
+	}
+	if err := r.Past.Rebuild(ctx, r.Environment); err != nil {
+		r.tree = nil
+		return orCause(ctx, err)
+	}
+	return nil
+}
+
+// goOn does what is left to be done of the last reply. Read again, it asks for
+// the same as when it came.
+func (r *run) goOn(ctx context.Context) error {
+	entries := r.Past.Entries
+	at := lastReply(entries)
+	if at < 0 {
+		return nil
+	}
+	reply, answers := entries[at], entries[at+1:]
+	told := observations(answers)
+	if told < len(answers) || told >= wanted(reply) {
+		return nil
+	}
+	said := model.Reply{Message: reply.Message.Message}
+	if reply.Call != nil {
+		said.Finish = reply.Call.Finish
+	}
+	actions, err := r.accept(r.protocol.Read(said, r.steps), said.Finish)
+	if err != nil {
+		return err
+	}
+	return r.perform(ctx, actions[min(told, len(actions)):])
+}
