@@ -49,21 +49,25 @@ func Examine(recorded trajectories.Execution, now env.Result) Finding {
 
 // examine is Examine at a given end of the command.
 func examine(recorded trajectories.Execution, now env.Result, end time.Time) Finding {
-	if recorded.TimedOut != now.TimedOut || recorded.ExitCode != now.ExitCode {
-		f := Finding{Match: Diverged, Difference: ending(now.TimedOut, now.ExitCode) + ", recorded " + ending(recorded.TimedOut, recorded.ExitCode)}
-		if now.Failure != "" {
-			f.Difference += ": " + excerpt([]byte(now.Failure), 0)
-		}
-		return f
-	}
 	c := comparison{
 		recorded: span{recorded.Start, recorded.Start.Add(time.Duration(recorded.Duration))},
 		now:      span{end.Add(-now.Duration), end},
 		budget:   maxNormalised,
 	}
 	then, since := outputOf(recorded.Output, recorded.Head, recorded.Truncated, recorded.Bytes), outputOf(now.Output, now.Head, now.Truncated, now.Bytes)
+	alike := c.outputs(then, since, recorded.TimedOut && now.TimedOut)
+	if recorded.TimedOut != now.TimedOut || recorded.ExitCode != now.ExitCode {
+		f := Finding{Match: Diverged, Difference: ending(now.TimedOut, now.ExitCode) + ", recorded " + ending(recorded.TimedOut, recorded.ExitCode)}
+		switch {
+		case now.Failure != "":
+			f.Difference += ": " + excerpt([]byte(now.Failure), 0)
+		case !alike:
+			f.Difference += "; " + c.difference
+		}
+		return f
+	}
 	switch {
-	case !c.outputs(then, since, recorded.TimedOut):
+	case !alike:
 		return Finding{Match: Diverged, Difference: c.difference}
 	case len(c.used) == 0:
 		return Finding{Match: Exact} // what both have kept is the same
