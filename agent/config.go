@@ -42,7 +42,11 @@ type Config struct {
 	MaxFormatErrors int `yaml:"max_consecutive_format_errors" json:"max_consecutive_format_errors"`
 
 	Observation Observation `yaml:"observation" json:"observation"`
-	Images      Images      `yaml:"images" json:"images,omitzero"`
+	// JournalOutput bounds what records keep of a command's output, in bytes: its
+	// beginning and its end, and how much there was. Zero keeps all that the
+	// sandbox kept, which is what an observation needs, and a submission whole.
+	JournalOutput int    `yaml:"journal_output" json:"journal_output,omitempty"`
+	Images        Images `yaml:"images" json:"images,omitzero"`
 
 	// Autosubmit turns the working diff into the submission when a limit ends
 	// the attempt.
@@ -148,6 +152,10 @@ func (c Config) validate() error {
 		if n.value < 0 {
 			return &FieldError{Field: n.field, Err: fmt.Errorf("%v is negative; 0 means no limit", n.value)}
 		}
+	}
+	if c.JournalOutput < 0 || c.JournalOutput > env.SubmissionLimit {
+		return &FieldError{Field: "journal_output", Err: fmt.Errorf(
+			"%d is not a number of bytes up to %d; 0 means all that the sandbox kept", c.JournalOutput, env.SubmissionLimit)}
 	}
 	if err := firstOf([]error{c.validatePatch(), c.validateImages()}); err != nil {
 		return err

@@ -92,10 +92,7 @@ func (d *Defect) Error() string { return d.Text }
 // outcome is how the attempt ended, with its totals.
 func (r *run) outcome(err error) trajectories.Outcome {
 	out := Failed(r.clock.started, err)
-	if r.Past != nil {
-		out.Start = r.Past.Start
-		out.Idle = trajectories.Seconds(r.Past.Idle)
-	}
+	r.Past.Carry(&out)
 	out.Steps, out.Usage, out.Cost = r.steps, r.usage, r.cost
 	for _, w := range slices.Concat(r.info.Warnings, r.warnings) {
 		if !slices.Contains(out.Warnings, w) { // as another session of the attempt may have said

@@ -17,6 +17,7 @@ import (
 // Past is what an attempt goes on from: one that was interrupted, or a point of
 // another one. Recall makes it of records.
 type Past struct {
+	Header trajectories.Header
 	// Entries are the conversation, as the model had it. What is left of its last
 	// reply to be done is done first. Where there are none, the attempt begins at
 	// its beginning, with what was spent all the same.
@@ -44,6 +45,16 @@ type Past struct {
 	Rebuild func(ctx context.Context, box env.Environment) error
 }
 
+// Carry adds what was before to the outcome of a session that never came to its
+// agent. A nil Past has nothing.
+func (p *Past) Carry(out *trajectories.Outcome) {
+	if p == nil {
+		return
+	}
+	out.Start, out.Idle = p.Start, trajectories.Seconds(p.Idle)
+	out.Steps, out.Usage, out.Cost = out.Steps+p.Steps, out.Usage.Add(p.Usage), out.Cost+p.Cost
+}
+
 // Executed is a command of the past.
 type Executed struct {
 	Step int // whose reply asked for it, from 1
@@ -61,6 +72,7 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recall attempt: %w", err)
 	}
+	p.Header = t.Header
 	p.Entries = t.Entries[:settled(t.Entries)]
 	if n := len(p.Entries); n > 0 {
 		p.Record = p.Entries[n-1].Record
@@ -134,6 +146,9 @@ func (p *Past) count(records iter.Seq2[trajectories.Record, error]) iter.Seq2[tr
 			}
 		}
 		p.Worked += s.worked() // of the newest sitting
+		if !s.seen.IsZero() {
+			p.Idle += max(0, time.Since(s.seen))
+		}
 	}
 }
 

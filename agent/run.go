@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/minibench/mini/agent/protocol"
@@ -149,7 +150,8 @@ func (r *run) approve(ctx context.Context, a protocol.Action) error {
 func (r *run) execute(ctx context.Context, script string) (env.Result, error) {
 	start := time.Now()
 	res, err := r.Environment.Execute(ctx, r.Command(script))
-	_, recErr := r.Recorder.Append(trajectories.TypeExecution, executionRecord(script, start, res, exception(res, r.cfg.Timeout)))
+	x := executionRecord(script, start, kept(res, r.cfg.JournalOutput), exception(res, r.cfg.Timeout))
+	_, recErr := r.Recorder.Append(trajectories.TypeExecution, x)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -171,10 +173,10 @@ func (a *Agent) Command(script string) env.Command {
 }
 
 // outputLimit is how many bytes the sandbox must keep so that head and tail of
-// an observation are whole at four bytes a character.
+// an observation are whole at four bytes a character, and the journal has its due.
 func (c Config) outputLimit() int {
 	o := c.Observation
-	return max(env.DefaultOutputLimit, 4*o.MaxChars, 8*max(o.HeadChars, o.TailChars))
+	return max(env.DefaultOutputLimit, c.JournalOutput, 4*o.MaxChars, 8*max(o.HeadChars, o.TailChars))
 }
 
 // observe tells the model what its command did.
@@ -189,6 +191,22 @@ func (r *run) observe(ctx context.Context, a protocol.Action, res env.Result) er
 		return err
 	}
 	return r.say(m)
+}
+
+// kept is a result of which at most limit bytes of output are kept: half of them
+// of its beginning, and the others of its end. 0 is no limit.
+func kept(res env.Result, limit int) env.Result {
+	if limit == 0 || len(res.Output) <= limit {
+		return res
+	}
+	head, tail := res.Output, res.Output
+	if res.Truncated {
+		head, tail = res.Output[:res.Head], res.Output[res.Head:]
+	}
+	head = head[:min(len(head), limit/2)]
+	tail = tail[len(tail)-min(len(tail), limit-len(head)):]
+	res.Output, res.Head, res.Truncated = slices.Concat(head, tail), len(head), true
+	return res
 }
 
 func executionRecord(script string, start time.Time, res env.Result, exception string) trajectories.Execution {

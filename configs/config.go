@@ -13,6 +13,7 @@ package configs
 import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
 )
 
 // Config is everything that can be configured. The yaml names are those
@@ -178,6 +179,12 @@ type Run struct {
 	// MinFreeDisk is how much room the engine's disk must have for another
 	// sandbox to be started, as "5GB"; starts wait below it. "0" means none.
 	MinFreeDisk string `yaml:"min_free_disk" json:"min_free_disk,omitempty"`
+	// ResumeAttempts goes on inside attempts that were stopped in the middle,
+	// rather than make new ones.
+	ResumeAttempts bool `yaml:"resume_attempts" json:"resume_attempts,omitempty"`
+	// Fsync says when journals are brought to the disk: "never" by mini, at the end
+	// of an "attempt", or with every "record". Only a loss of power can tell.
+	Fsync trajectories.Sync `yaml:"fsync" json:"fsync,omitempty"`
 	// Eval lets a batch judge each submission as soon as it is there.
 	Eval bool `yaml:"eval" json:"eval,omitempty"`
 }

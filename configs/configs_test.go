@@ -121,7 +121,7 @@ func TestMistakesNameThePlace(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"unknown key", "agent:\n  stp_limit: 3\n", ":2: unknown key agent.stp_limit; did you mean agent.step_limit?"},
 		{"unknown section", "\nagnet:\n  step_limit: 3\n", ":2: unknown key agnet; did you mean agent?"},
-		{"nothing near", "run:\n  zzzzzzzz: 3\n", ":2: unknown key run.zzzzzzzz; run has env_startup_command, eval, image_budget"},
+		{"nothing near", "run:\n  zzzzzzzz: 3\n", ":2: unknown key run.zzzzzzzz; run has env_startup_command, eval, fsync, image_budget"},
 		{"wrong type", "agent:\n  step_limit: many\n", `:2: agent.step_limit: a whole number is needed, "many" is not`},
 		{"list for a text", "model:\n  model_name: [a]\n", ":2: model.model_name: a text is needed, a list is not"},
 		{"text for a section", "model: x\n", `:1: model: keys and values are needed, "x" is not`},

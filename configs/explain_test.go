@@ -108,6 +108,8 @@ func TestEntriesUnderAPrefix(t *testing.T) {
 			{"run.prefetch", 4, "default"},
 			{"run.pulls_per_minute", 0, "default"},
 			{"run.min_free_disk", "2GB", "default"},
+			{"run.resume_attempts", false, "default"},
+			{"run.fsync", "attempt", "default"},
 			{"run.eval", false, "default"},
 		}},
 		{"eval", []configs.Entry{

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/trajectories"
 )
 
 // Known names of classes; the command line turns them into implementations.
@@ -19,11 +20,12 @@ var (
 	EnvironmentClasses = []string{"docker", "local", "bubblewrap"}
 )
 
-// keeping are the values of run.keep, evalNetworks those of eval.network,
+// keeping are the values of run.keep, syncing those of run.fsync, evalNetworks those of eval.network,
 // caching those of model.cache, imagesTaken those of model.images.
 var (
 	caching      = []string{"", "5m", "1h", "off"}
 	keeping      = []string{"none", "failed", "all"}
+	syncing      = []string{string(trajectories.SyncNever), string(trajectories.SyncAttempt), string(trajectories.SyncRecord)}
 	evalNetworks = []string{"bridge", "none"}
 	imagesTaken  = []string{"auto", "yes", "no"}
 )
@@ -57,7 +59,7 @@ func (r *Resolved) validate() error {
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}
-	errs = append(errs, slices.Concat(r.validateImages(), r.validateEval())...)
+	errs = append(errs, slices.Concat(r.class("run.fsync", string(r.Run.Fsync), syncing, ""), r.validateImages(), r.validateEval())...)
 	r.Agent.StartupCommand = r.Run.StartupCommand
 	r.Agent.Timeout = seconds(r.Environment.Timeout)
 	return joined(errs)

@@ -29,14 +29,23 @@ func (b *Batch) attempt(ctx context.Context, in datasets.Instance, n int) (int, 
 	if err != nil {
 		return n, trajectories.Outcome{}, err
 	}
+	journal.Sync(b.Sync)
+	return b.sit(ctx, in, n, opened{Journal: journal})
+}
+
+// sit works on an attempt until it ends, or ends again.
+func (b *Batch) sit(ctx context.Context, in datasets.Instance, n int, journal opened) (int, trajectories.Outcome, error) {
 	b.Log.Emit(Event{Type: AttemptStarted, Instance: in.ID, Attempt: n})
+	if journal.past != nil {
+		b.resuming(in, n, journal.past)
+	}
 	b.Log.Emit(Event{Type: Doing, Phase: Starting, Instance: in.ID, Attempt: n})
 	out := b.guarded(ctx, in, n, journal)
 	return n, out, journal.Close()
 }
 
 // guarded keeps a panic, which is a mistake in mini, to the attempt it is in.
-func (b *Batch) guarded(ctx context.Context, in datasets.Instance, n int, journal *trajectories.Journal) (out trajectories.Outcome) {
+func (b *Batch) guarded(ctx context.Context, in datasets.Instance, n int, journal opened) (out trajectories.Outcome) {
 	start := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
@@ -47,7 +56,7 @@ func (b *Batch) guarded(ctx context.Context, in datasets.Instance, n int, journa
 }
 
 // work gets a model and a sandbox and lets the agent at it.
-func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *trajectories.Journal) (out trajectories.Outcome) {
+func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal opened) (out trajectories.Outcome) {
 	start := time.Now()
 	m, err := b.Models.For(in)
 	if err != nil {
@@ -60,7 +69,11 @@ func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *
 		}
 		return ended(journal, start, err)
 	}
-	w := &witness{journal: journal, log: b.Log, purse: b.purse, strikes: &b.strikes, instance: in.ID, attempt: n}
+	w := &witness{journal: journal.Journal, log: b.Log, purse: b.purse, strikes: &b.strikes, instance: in.ID, attempt: n}
+	if journal.past != nil {
+		w.resumed(journal.past)
+		journal.past.Rebuild = b.rebuild(w, journal.past)
+	}
 	// Deferred: a panic is kept to the attempt, and must not leave its sandbox.
 	defer func() {
 		w.doing(Closing, "")
@@ -78,6 +91,7 @@ func (b *Batch) work(ctx context.Context, in datasets.Instance, n int, journal *
 		Recorder:    w,
 		Allow:       b.purse.take,
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
+		Past:        journal.past,
 	})
 }
 
@@ -91,10 +105,12 @@ func closeBox(ctx context.Context, box env.Environment) error {
 }
 
 // ended is the outcome of an attempt that never came to its agent.
-func ended(journal *trajectories.Journal, start time.Time, err error) trajectories.Outcome {
+func ended(journal opened, start time.Time, err error) trajectories.Outcome {
 	out := agent.Failed(start, err)
+	journal.past.Carry(&out)
 	if _, recErr := journal.Append(trajectories.TypeOutcome, out); recErr != nil {
-		return agent.Failed(start, errors.Join(err, recErr))
+		out = agent.Failed(start, errors.Join(err, recErr))
+		journal.past.Carry(&out)
 	}
 	return out
 }

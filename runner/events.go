@@ -19,6 +19,7 @@ type EventType string
 const (
 	RunStarted      EventType = "run_started"
 	AttemptStarted  EventType = "attempt_started"
+	AttemptResumed  EventType = "attempt_resumed" // it goes on after Step; Total commands rebuild its sandbox
 	SandboxReady    EventType = "sandbox_ready"
 	Step            EventType = "step"         // a command ended
 	FormatError     EventType = "format_error" // a reply had no, or several, commands
@@ -46,11 +47,13 @@ type Phase string
 // The phases of an instance at work.
 const (
 	Starting Phase = "starting" // its sandbox is being made; Text may name the image
-	Thinking Phase = "thinking" // the model was asked for Step
-	Running  Phase = "running"  // Command runs
-	Closing  Phase = "closing"  // the diff is taken and the sandbox closed
-	Waiting  Phase = "waiting"  // for Elapsed seconds, before the next attempt or for its image; or for the model's provider
-	Left     Phase = "left"     // no worker has it any more
+	// Rebuilding runs the commands of an attempt that goes on: Command is Done of Total.
+	Rebuilding Phase = "rebuilding"
+	Thinking   Phase = "thinking" // the model was asked for Step
+	Running    Phase = "running"  // Command runs
+	Closing    Phase = "closing"  // the diff is taken and the sandbox closed
+	Waiting    Phase = "waiting"  // for Elapsed seconds, before the next attempt or for its image; or for the model's provider
+	Left       Phase = "left"     // no worker has it any more
 )
 
 // PullState is how far the pull of an image has come.
@@ -97,6 +100,7 @@ type Event struct {
 	Again   bool                  `json:"again,omitempty"`
 	Outcome *trajectories.Outcome `json:"-"`
 	Total   int                   `json:"total,omitempty"`
+	Done    int                   `json:"done,omitempty"` // of Total
 	Skipped int                   `json:"skipped,omitempty"`
 	Workers int                   `json:"workers,omitempty"`
 	Summary *Summary              `json:"summary,omitempty"`
@@ -159,7 +163,7 @@ func (l *Log) Emit(e Event) {
 	if e.Outcome != nil {
 		e.Class, e.ExitStatus = e.Outcome.Class, e.Outcome.ExitStatus
 		e.Cost, e.Step, e.Text = float64(e.Outcome.Cost), e.Outcome.Steps, e.Outcome.Error
-		e.Elapsed = e.Outcome.End.Sub(e.Outcome.Start).Seconds()
+		e.Elapsed = e.Outcome.Took().Seconds()
 		e.Took = &Took{Steps: e.Outcome.Steps, Usage: e.Outcome.Usage, PatchBytes: len(e.Outcome.Submission)}
 	}
 	if e.Type == Verdict && !e.Again {

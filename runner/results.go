@@ -82,7 +82,7 @@ func (e *entry) result() Result {
 	return Result{
 		Class: o.Class, ExitStatus: o.ExitStatus, Attempt: e.selected, Attempts: e.last,
 		Steps: o.Steps, Usage: o.Usage, Cost: o.Cost,
-		Start: o.Start, End: o.End, Seconds: o.End.Sub(o.Start).Seconds(),
+		Start: o.Start, End: o.End, Seconds: o.Took().Seconds(),
 		Autosubmitted: o.Autosubmitted, PatchBytes: len(o.Submission), PartialPatch: o.PartialPatch,
 		Error: o.Error, Hint: o.Hint, Warnings: o.Warnings,
 	}

@@ -45,8 +45,8 @@ type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
-// Batch is what a run needs. All fields are required but Budget, Redo, Keep,
-// Submitted and MaxProviderFailures.
+// Batch is what a run needs. All fields are required but Budget, Redo,
+// ResumeAttempts, Sync, Keep, Submitted and MaxProviderFailures.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -70,6 +70,11 @@ type Batch struct {
 	MaxProviderFailures int
 	// Redo runs instances again that have a result. What they had is kept.
 	Redo bool
+	// ResumeAttempts goes on inside the newest attempt of an instance, where that
+	// was stopped in the middle, rather than make another one.
+	ResumeAttempts bool
+	// Sync says when journals are brought to the disk.
+	Sync trajectories.Sync
 	// Keep picks the attempts whose sandboxes stay when they are done (see
 	// Keeper); nil keeps none.
 	Keep func(trajectories.Outcome) bool
@@ -178,7 +183,7 @@ func (b *Batch) pending(book *book, instances []datasets.Instance) []datasets.In
 func (b *Batch) instance(ctx context.Context, in datasets.Instance, book *book) error {
 	defer b.Log.Emit(Event{Type: Doing, Phase: Left, Instance: in.ID})
 	for try := 1; ; try++ {
-		n, out, err := b.attempt(ctx, in, book.nextAttempt(in.ID))
+		n, out, err := b.goOn(ctx, in, book)
 		if err != nil {
 			return fmt.Errorf("instance %s: %w", in.ID, err)
 		}

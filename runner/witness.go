@@ -100,6 +100,7 @@ type watchedBox struct {
 // end, where the diff is taken.
 func (b watchedBox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	switch {
+	case b.w.phase == Rebuilding: // which has told of it
 	case c.Script == pictures.Script: // it belongs to the command before it
 	case slices.Contains(b.w.actions, c.Script):
 		b.w.doing(Running, c.Script)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/minibench/mini/model"
 )
@@ -63,6 +64,13 @@ func (s *sent) next(r Record) (*Prompt, error) {
 		var m Message
 		err = json.Unmarshal(r.Data, &m)
 		s.messages, s.records = append(s.messages, m.Message), append(s.records, r.ID)
+	case TypeResume:
+		n := 0
+		for n < len(s.records) && s.records[n] <= r.Parent {
+			n++
+		}
+		// Copied, for prompts that were given out hold what is dropped.
+		s.messages, s.records, s.context = slices.Clone(s.messages[:n]), s.records[:n], nil
 	case TypeContext:
 		s.context = &Context{}
 		err = json.Unmarshal(r.Data, s.context)

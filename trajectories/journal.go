@@ -25,6 +25,7 @@ type Journal struct {
 	size int64 // up to here the file holds whole lines
 	last int   // the newest record's id
 	err  error // why nothing more can be written
+	sync Sync
 }
 
 // Create makes a new journal and writes its header; Format is filled in. It
@@ -55,10 +56,15 @@ func (j *Journal) Append(t Type, data any) (Record, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.append(t, j.last, body)
+}
+
+// append adds a record that follows any other; the lock is held.
+func (j *Journal) append(t Type, parent int, body []byte) (Record, error) {
 	if j.err != nil {
 		return Record{}, fmt.Errorf("append %s record: %w", t, j.err)
 	}
-	r := Record{ID: j.last + 1, Parent: j.last, Type: t, Time: time.Now().UTC(), Data: body}
+	r := Record{ID: j.last + 1, Parent: parent, Type: t, Time: time.Now().UTC(), Data: body}
 	line, err := r.line()
 	if err != nil {
 		return Record{}, fmt.Errorf("append %s record: %w", t, err)
@@ -76,11 +82,32 @@ func (j *Journal) write(line []byte) error {
 		return j.err
 	}
 	j.size += int64(len(line))
-	return nil
+	if j.sync == SyncRecord {
+		j.err = j.file.Sync()
+	}
+	return j.err
 }
 
-// Close brings the journal to the disk and closes it. A second Close does
-// nothing.
+// Sync says when a journal is brought to the disk. What was written outlives its
+// mini whatever it says; it is for a machine that loses power.
+type Sync string
+
+// The policies of Sync.
+const (
+	SyncNever   Sync = "never"   // when the system finds the time
+	SyncAttempt Sync = "attempt" // on Close; the default
+	SyncRecord  Sync = "record"  // with every record, before anything follows from it
+)
+
+// Sync sets the policy.
+func (j *Journal) Sync(s Sync) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sync = s
+}
+
+// Close closes the journal, and brings it to the disk before, as far as its Sync
+// asks for that. A second Close does nothing.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -88,7 +115,11 @@ func (j *Journal) Close() error {
 		return nil
 	}
 	j.err = ErrClosed
-	if err := errors.Join(j.file.Sync(), j.file.Close()); err != nil {
+	var err error
+	if j.sync != SyncNever {
+		err = j.file.Sync()
+	}
+	if err := errors.Join(err, j.file.Close()); err != nil {
 		return fmt.Errorf("close journal: %w", err)
 	}
 	return nil

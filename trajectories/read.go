@@ -100,22 +100,29 @@ func parseRecord(line []byte, first bool) (Record, error) {
 	return r, nil
 }
 
-// Last returns how a finished attempt ended; false means that its journal has
-// no outcome (yet). Only the end of the file is read, so that asking a large
-// run what is left to do is quick.
+// Last returns how a finished attempt ended, in its newest session; false means
+// that its journal has no outcome (yet). Only the end of the file is read, so that
+// asking a large run what is left to do is quick.
 func Last(path string) (Outcome, bool, error) {
 	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
 	if err != nil {
 		return Outcome{}, false, fmt.Errorf("read journal: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	line, err := lastLine(f)
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return Outcome{}, false, fmt.Errorf("read end of %s: %w", path, err)
+	}
+	line, start, err := lastLine(f, end)
+	if err == nil && start > 0 && !json.Valid(line) { // torn
+		line, _, err = lastLine(f, start)
+	}
 	if err != nil {
 		return Outcome{}, false, fmt.Errorf("read end of %s: %w", path, err)
 	}
 	var r Record
 	if json.Unmarshal(line, &r) != nil || r.Type != TypeOutcome {
-		return Outcome{}, false, nil // torn, or the attempt did not end
+		return Outcome{}, false, nil // the attempt did not end
 	}
 	var o Outcome
 	if err := json.Unmarshal(r.Data, &o); err != nil {
@@ -124,18 +131,15 @@ func Last(path string) (Outcome, bool, error) {
 	return o, true, nil
 }
 
-// lastLine reads backwards, a block at a time.
-func lastLine(f *os.File) ([]byte, error) {
+// lastLine is the line that ends at an offset, and where it begins. It reads
+// backwards, a block at a time.
+func lastLine(f *os.File, end int64) ([]byte, int64, error) {
 	const block = 64 << 10
-	end, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, err
-	}
 	start := end
 	for buf := make([]byte, block); start > 0; {
 		n := min(start, block)
 		if _, err := f.ReadAt(buf[:n], start-n); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		part := buf[:n]
 		if start == end { // the line feed at the very end belongs to the line
@@ -147,15 +151,15 @@ func lastLine(f *os.File) ([]byte, error) {
 		}
 		start -= n
 		if end-start > maxLine {
-			return nil, fmt.Errorf("line of more than %d bytes", maxLine)
+			return nil, 0, fmt.Errorf("line of more than %d bytes", maxLine)
 		}
 	}
 	line := make([]byte, end-start)
-	_, err = f.ReadAt(line, start)
+	_, err := f.ReadAt(line, start)
 	if errors.Is(err, io.EOF) && len(line) == 0 {
 		err = nil
 	}
-	return line, err
+	return line, start, err
 }
 
 // HeaderOf is the header that the first record of a journal holds.

@@ -354,3 +354,6 @@ type Outcome struct {
 	// Warnings are the sandbox's and the patch's.
 	Warnings []string `json:"warnings,omitempty"`
 }
+
+// Took is how long an attempt was worked on, all sessions together.
+func (o Outcome) Took() time.Duration { return o.End.Sub(o.Start) - time.Duration(o.Idle) }

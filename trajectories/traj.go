@@ -19,15 +19,16 @@ const (
 )
 
 // Derive writes the .traj.json of a journal, for the tools that read
-// mini-swe-agent's. It goes through the journal twice and holds one record at
-// a time. An attempt that never ended has no exit message and an empty exit
+// mini-swe-agent's. It goes through the journal more than once and holds one
+// record at a time. What was left behind when an interrupted attempt went on is
+// not in it, but for what it cost. An attempt that never ended has no exit message and an empty exit
 // status. Bytes that are not UTF-8 become U+FFFD; the journal keeps them.
 func Derive(journal, path string) error {
 	s, err := summarize(journal)
 	if err != nil {
 		return fmt.Errorf("derive trajectory: %w", err)
 	}
-	err = writeAtomic(path, func(w io.Writer) error { return s.write(w, Read(journal)) })
+	err = writeAtomic(path, func(w io.Writer) error { return s.write(w, Branch(journal)) })
 	if err != nil {
 		return fmt.Errorf("derive trajectory: %w", err)
 	}
@@ -58,6 +59,8 @@ func summarize(journal string) (summary, error) {
 			}
 			err = json.Unmarshal(r.Data, &c)
 			calls, cost = calls+1, cost+c.Cost
+		case TypeResume: // the end before it was none
+			ended, s.outcome = false, Outcome{}
 		case TypeOutcome:
 			ended = true
 			err = json.Unmarshal(r.Data, &s.outcome)

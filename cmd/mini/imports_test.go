@@ -59,23 +59,23 @@ var rules = []rule{
 	{pkg: "agent/pictures", may: []string{"env", "model"}, std: true},
 	{pkg: "agent/pictures/web", may: []string{"agent/pictures", "env", "model"}, std: true},
 	{pkg: "agent/worktree", may: []string{"env"}},
-	{pkg: "runner", may: []string{"agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
+	{pkg: "runner", may: []string{"runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
 	{pkg: "runner/report", may: []string{
-		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
+		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/saved",
 		"runner/grade/script", "runner/grade/suspect", "runner/evaluate", "runner/verdicts", "runner/regrade",
 	}},
 	{pkg: "runner/submission", may: []string{
-		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
+		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile",
 	}},
 	{pkg: "runner/replay", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "runner/regrade", may: []string{
-		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate", "runner/verdicts",
+		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate", "runner/verdicts",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
 	}},
 	{pkg: "runner/verdicts", may: []string{
-		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate",
+		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
 	}},
 	{pkg: "runner/grade/logs", std: true},
@@ -86,7 +86,7 @@ var rules = []rule{
 	{pkg: "runner/grade/script", may: []string{"datasets", "datasets/specs"}},
 	{pkg: "runner/grade/suspect", may: []string{"datasets", "datasets/specs", "runner/grade/script"}},
 	{pkg: "runner/evaluate", may: []string{
-		"runner", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
+		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
 	}},
 	{pkg: "configs", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},

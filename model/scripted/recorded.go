@@ -2,7 +2,6 @@ package scripted
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"gopkg.in/yaml.v3"
@@ -62,20 +61,14 @@ func calls(turn trajectories.Turn, refused bool) []model.Call {
 }
 
 func fromJournal(name string, data []byte) (map[string][]reply, error) {
+	t, err := trajectories.Gather(trajectories.Scan(name, bytes.NewReader(data)))
+	if err != nil {
+		return nil, fmt.Errorf("load script %s: %w", name, err)
+	}
 	var list []reply
-	for r, err := range trajectories.Scan(name, bytes.NewReader(data)) {
-		if err != nil {
-			return nil, fmt.Errorf("load script: %w", err)
-		}
-		if r.Type != trajectories.TypeMessage {
-			continue
-		}
-		var m trajectories.Message
-		if err := json.Unmarshal(r.Data, &m); err != nil {
-			return nil, fmt.Errorf("load script %s: record %d: %w", name, r.ID, err)
-		}
-		if m.Role == model.Assistant {
-			list = append(list, asked(newReply(m.Content), m.Calls))
+	for _, e := range t.Entries {
+		if e.Role == model.Assistant {
+			list = append(list, asked(newReply(e.Content), e.Calls))
 		}
 	}
 	return recorded(name, list)

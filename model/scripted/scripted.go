@@ -76,8 +76,9 @@ func (s *Script) Over(below *Script) *Script {
 	return &Script{name: s.name, by: by}
 }
 
-// For returns a model that gives the instance's replies from the first one on.
-// An instance that the script does not know is an error that names it.
+// For returns a model that gives the instance's replies from the first one on,
+// or, in a conversation that it is in the middle of, from where that has come to:
+// an attempt that goes on finds its next reply. An instance that the script does not know is an error that names it.
 func (s *Script) For(instanceID string) (model.Model, error) {
 	replies, err := s.replies(instanceID)
 	if err != nil {
@@ -97,7 +98,8 @@ func (s *Script) replies(instanceID string) ([]reply, error) {
 	return replies, nil
 }
 
-// scripted gives one reply after the other, whatever it is asked.
+// scripted gives one reply after the other. What it is asked only tells it how
+// many it has given.
 type scripted struct {
 	name    string
 	replies []reply
@@ -106,11 +108,11 @@ type scripted struct {
 }
 
 // Query implements model.Model.
-func (m *scripted) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
+func (m *scripted) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	if ctx.Err() != nil {
 		return model.Reply{}, context.Cause(ctx)
 	}
-	r, ok := m.take()
+	r, ok := m.take(messages)
 	if !ok {
 		return model.Reply{}, &model.Error{
 			Status: model.ScriptExhausted,
@@ -124,10 +126,17 @@ func (m *scripted) Query(ctx context.Context, _ []model.Message) (model.Reply, e
 	return r.Reply, nil
 }
 
-func (m *scripted) take() (reply, bool) {
+func (m *scripted) take(messages []model.Message) (reply, bool) {
+	given := 0
+	for _, msg := range messages {
+		if msg.Role == model.Assistant {
+			given++
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.next == len(m.replies) {
+	// A prompt may hold fewer than were given: some of a long history.
+	if m.next = max(m.next, given); m.next >= len(m.replies) {
 		return reply{}, false
 	}
 	m.next++

@@ -181,7 +181,7 @@ func (g *Glance) add(run *runner.Run, in runner.Instance, now time.Time) Row {
 	for _, a := range attempts {
 		steps, usage, cost, took := a.SoFar.Steps, a.SoFar.Usage, a.SoFar.Cost, tookSoFar(run, a, now)
 		if r := a.Result; r != nil {
-			steps, usage, cost, took = r.Steps, r.Usage, r.Cost, r.End.Sub(r.Start)
+			steps, usage, cost, took = r.Steps, r.Usage, r.Cost, time.Duration(r.Seconds*float64(time.Second))
 		}
 		calls += steps
 		row.Cost += cost

@@ -71,6 +71,12 @@ func (p *Plain) Event(e runner.Event) {
 		if e.Attempt > 1 {
 			p.about(e, "attempt %d", e.Attempt)
 		}
+	case runner.AttemptResumed:
+		p.about(e, "goes on after step %d; %s to run again first", e.Step, Count(e.Total, "command"))
+	case runner.Doing:
+		if e.Phase == runner.Rebuilding && p.steps.Allow() {
+			p.short(e, "rebuilding %d of %d  %s", e.Done, e.Total, cut(e.Command))
+		}
 	case runner.SandboxReady:
 		p.about(e, "sandbox ready after %s", seconds(e.Elapsed))
 		p.warn(e, e.Warnings...)
@@ -112,7 +118,7 @@ func (p *Plain) outcome(e runner.Event) {
 		mark = "again"
 	}
 	p.write("", 6, "[%d/%d] %s %-5s %s  %s  %s  %s%s", p.done, p.total, p.name(e), mark,
-		o.ExitStatus, Count(o.Steps, "step"), Spent(o.Cost, o.Usage.Unpriced == 0), seconds(o.End.Sub(o.Start).Seconds()), patchNote(o))
+		o.ExitStatus, Count(o.Steps, "step"), Spent(o.Cost, o.Usage.Unpriced == 0), seconds(o.Took().Seconds()), patchNote(o))
 	if o.Error != "" {
 		p.about(e, "  %s", o.Error)
 	}

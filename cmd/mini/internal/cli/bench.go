@@ -32,13 +32,14 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
 		Annotations: map[string]string{groupsKey: "rows: subset+split instance filter+slice shuffle+seed; " +
 			"model: model+replies model-class cost-limit total-cost-limit+total-calls no-autosubmit; sandbox: environment-class workers+network keep+image-budget; " +
-			"run: output eval+eval-workers config redo-existing+dry-run max-consecutive-provider-failures; " +
+			"run: output+resume-attempts eval+eval-workers config redo-existing+dry-run max-consecutive-provider-failures; " +
 			"output: progress+json"},
 		Aliases: []string{"swebench"},
 		Args:    benchArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), kill, s, o) },
 	}
 	o.flags(cmd.Flags())
+	cmd.Flags().Lookup("output").Usage = "`FOLDER`; go on inside attempts"
 	cmd.Flags().Lookup("workers").Usage = "`N` at once (1); NAME: none, bridge ..."
 	return cmd
 }
@@ -59,6 +60,7 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.Int("total-calls", 0, "`N` calls of the model in the whole run")
 	f.Int("max-consecutive-provider-failures", 5, "`N` in a row end it (5)")
 	o.selectionFlags(f)
+	f.Bool("resume-attempts", false, "go on inside attempts that were stopped")
 	f.Bool("eval", false, "judge submissions, N patches at once")
 	f.Int("eval-workers", 0, "`N` patches at once (default half the cores)")
 	f.BoolVar(&o.redo, "redo-existing", false, "all again, keeping all; or only plan")

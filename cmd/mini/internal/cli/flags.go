@@ -45,6 +45,7 @@ var settingFlags = []struct{ flag, key string }{
 	{"workers", "run.workers"},
 	{"network", "environment.network"},
 	{"keep", "run.keep"},
+	{"resume-attempts", "run.resume_attempts"},
 	{"total-cost-limit", "run.total_cost_limit"},
 	{"total-calls", "run.total_calls"},
 	{"max-consecutive-provider-failures", "run.max_consecutive_provider_failures"},

@@ -78,7 +78,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
 		Workers: j.cfg.Run.Workers, MaxTries: j.cfg.Run.MaxTries, MaxProviderFailures: j.cfg.Run.MaxProviderFailures,
 		Budget: runner.Budget{Cost: j.cfg.Run.TotalCostLimit, Calls: j.cfg.Run.TotalCalls},
-		Redo:   j.redo, Keep: keeps(j.cfg.Run.Keep),
+		Redo:   j.redo, ResumeAttempts: j.cfg.Run.ResumeAttempts, Sync: j.cfg.Run.Fsync, Keep: keeps(j.cfg.Run.Keep),
 	}
 	if g != nil {
 		b.Sandboxes, b.Submitted = g, g.submission

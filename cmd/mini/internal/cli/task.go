@@ -123,6 +123,7 @@ func (o *taskOptions) work(
 	if err != nil {
 		return trajectories.Outcome{}, err
 	}
+	journal.Sync(cfg.Run.Fsync)
 	start := time.Now()
 	failed := func(err error) (trajectories.Outcome, error) {
 		if ctx.Err() != nil {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -83,6 +84,11 @@ func (b *board) apply(e runner.Event) {
 		w := b.worker(e.Instance)
 		*w = worker{instance: e.Instance, attempt: e.Attempt, phase: runner.Starting, since: e.Time}
 		b.widest = max(b.widest, len(e.Instance))
+	case runner.AttemptResumed:
+		// What it cost before is no cost of this run, and is in its outcome.
+		b.cost -= e.Cost
+		w := b.worker(e.Instance)
+		w.step, w.cost = e.Step, e.Cost
 	case runner.Doing:
 		b.doing(e)
 	case runner.SandboxReady:
@@ -147,6 +153,8 @@ func (b *board) doing(e runner.Event) {
 		w.image = e.Text
 	case runner.Running:
 		w.command, w.current = e.Command, true
+	case runner.Rebuilding:
+		w.command, w.current = fmt.Sprintf("%d of %d  %s", e.Done, e.Total, e.Command), true
 	}
 	if e.Phase != runner.Starting && e.Phase != runner.Waiting {
 		w.step, w.cost = e.Step, e.Cost

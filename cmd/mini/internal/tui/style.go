@@ -74,6 +74,8 @@ func phaseStyled(p runner.Phase, pulling bool, w int) string {
 		return faint(fit("idle", w))
 	case p == runner.Starting && pulling:
 		return coloured(blue, fit("pulling", w))
+	case p == runner.Rebuilding: // the whole word is wider than the column
+		return coloured(blue, fit("rebuild", w))
 	}
 	s := fit(string(p), w)
 	switch p {

@@ -157,7 +157,7 @@ func ending(o *trajectories.Outcome) string {
 	if o.Cost > 0 || o.Usage.Unpriced > 0 {
 		parts = append(parts, report.Spent(o.Cost, o.Usage.Unpriced == 0))
 	}
-	parts = append(parts, clock(o.End.Sub(o.Start)))
+	parts = append(parts, clock(o.Took()))
 	switch {
 	case o.Class.Counts() && len(o.Submission) == 0:
 		parts = append(parts, "empty patch")

@@ -1,0 +1,202 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/replay"
+	"github.com/minibench/mini/trajectories"
+)
+
+// opened is the journal of an attempt that is being made.
+type opened struct {
+	*trajectories.Journal
+	past *agent.Past // what it goes on from; nil in a new attempt
+}
+
+// goOn makes an attempt of an instance: inside its newest one, where that was
+// stopped in the middle and can be gone on with; else a new one.
+func (b *Batch) goOn(ctx context.Context, in datasets.Instance, book *book) (int, trajectories.Outcome, error) {
+	n := book.newest(in.ID)
+	if !b.ResumeAttempts || b.Redo || n == 0 || !b.stopped(in.ID, n) {
+		return b.attempt(ctx, in, book.nextAttempt(in.ID))
+	}
+	journal, err := b.reopen(in, n)
+	if err != nil {
+		b.Log.Emit(Event{Type: Warning, Instance: in.ID, Attempt: n, Text: fmt.Sprintf("attempt %d cannot go on, and a new one is made: %v", n, err)})
+		return b.attempt(ctx, in, book.nextAttempt(in.ID))
+	}
+	book.carry(journal.past.Cost)
+	n, out, err := b.sit(ctx, in, n, journal)
+	if err != nil || out.ExitStatus != agent.ErrDiverged.Error() || ctx.Err() != nil {
+		return n, out, err
+	}
+	b.Log.Emit(Event{Type: AttemptFinished, Instance: in.ID, Attempt: n, Outcome: &out, Again: true})
+	if err := book.enter(in.ID, n, out); err != nil {
+		return n, out, err
+	}
+	return b.attempt(ctx, in, book.nextAttempt(in.ID))
+}
+
+// stopped says whether an attempt was, before its agent was done. One whose
+// sandbox was lost in the middle is not gone on with: its own commands may be why,
+// and would be run again.
+func (b *Batch) stopped(id string, n int) bool {
+	out, ended, err := last(b.Folder.journal(id, n))
+	if err != nil || !ended {
+		return err == nil && exists(b.Folder.journal(id, n))
+	}
+	switch out.Class {
+	case trajectories.Interrupted:
+		return out.ExitStatus != agent.ErrDiverged.Error()
+	case trajectories.Provider: // what it refuses may be the conversation
+		return out.ExitStatus != string(model.BadRequest)
+	case trajectories.Environment:
+		return slices.Contains([]env.Status{env.ImageNotFound, env.PullFailed, env.DaemonUnavailable, env.StartFailed, env.HostDiskFull}, env.Status(out.ExitStatus))
+	}
+	return false
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// reopen opens the journal of a stopped attempt to go on, if what is to be run
+// now is what it was made with. The error says why not.
+func (b *Batch) reopen(in datasets.Instance, n int) (opened, error) {
+	path := b.Folder.journal(in.ID, n)
+	past, err := agent.Recall(trajectories.Read(path))
+	if err != nil {
+		return opened{}, err
+	}
+	if err := b.suits(past.Header, in, n); err != nil {
+		return opened{}, err
+	}
+	j, err := trajectories.Continue(path, trajectories.Resume{MiniVersion: b.Header.MiniVersion, Record: past.Record})
+	if err != nil {
+		return opened{}, err
+	}
+	j.Sync(b.Sync)
+	return opened{j, past}, nil
+}
+
+// suits says what would be another attempt under the same name.
+func (b *Batch) suits(h trajectories.Header, in datasets.Instance, n int) error {
+	switch {
+	case h.InstanceID != in.ID || h.Attempt != n:
+		return fmt.Errorf("its journal is that of attempt %d of %.80q", h.Attempt, h.InstanceID)
+	case h.ModelName != b.ModelName:
+		return fmt.Errorf("it was made with the model %.80q, and this is %.80q", h.ModelName, b.ModelName)
+	case h.ModelClass != b.Header.ModelClass:
+		return fmt.Errorf("it was made with a model of the class %.20q, and this is %.20q", h.ModelClass, b.Header.ModelClass)
+	case h.EnvironmentClass != b.Header.EnvironmentClass:
+		return fmt.Errorf("it was made in a sandbox of the class %.20q, and this is %.20q", h.EnvironmentClass, b.Header.EnvironmentClass)
+	}
+	if what := changedSettings(h.Config, b.Header.Config); what != "" {
+		return errors.New("it was made with another " + what)
+	}
+	return nil
+}
+
+// changedSettings is changedConfig for what stands in headers.
+func changedSettings(old, now json.RawMessage) string {
+	var a, b any
+	if len(old) > 0 && json.Unmarshal(old, &a) != nil || len(now) > 0 && json.Unmarshal(now, &b) != nil {
+		return "configuration"
+	}
+	return changed(a, b)
+}
+
+// rebuild makes a sandbox what it was: every command of the past is run again, in
+// its order, and held against what it did.
+func (b *Batch) rebuild(w *witness, past *agent.Past) func(context.Context, env.Environment) error {
+	return func(ctx context.Context, box env.Environment) error {
+		for i, x := range past.Executions {
+			w.rebuilding(i+1, len(past.Executions), x.Command)
+			res, err := box.Execute(ctx, b.Agent.Command(x.Command))
+			if err != nil {
+				return err
+			}
+			match, difference := replay.Compare(x.Execution, res)
+			_, err = w.journal.Append(trajectories.TypeReplay, trajectories.Replay{
+				Record: x.Record, Match: string(match), Difference: difference, Duration: trajectories.Seconds(res.Duration),
+			})
+			if err != nil {
+				return err
+			}
+			if match == replay.Diverged {
+				return &divergence{step: x.Step, command: shorten(x.Command), difference: difference}
+			}
+		}
+		past.Executions = nil // their outputs are not needed any more
+		w.rebuilt()
+		return nil
+	}
+}
+
+// divergence is why an attempt cannot go on.
+type divergence struct {
+	step                int
+	command, difference string
+}
+
+func (d *divergence) Error() string {
+	return fmt.Sprintf("could not be resumed: in step %d, %s: %s", d.step, d.command, d.difference)
+}
+
+// Unwrap makes it an interruption, of an attempt that is over.
+func (d *divergence) Unwrap() error { return agent.ErrDiverged }
+
+// resumed is what w knows of an attempt that goes on.
+func (w *witness) resumed(past *agent.Past) {
+	w.step, w.cost = past.Steps, float64(past.Cost)
+	for _, e := range slices.Backward(past.Entries) {
+		if e.Cause == trajectories.CauseReply {
+			w.actions = e.Actions
+			return
+		}
+	}
+}
+
+// rebuilding tells of a command of the past as it begins.
+func (w *witness) rebuilding(i, of int, command string) {
+	w.phase = Rebuilding
+	e := w.event(Doing)
+	e.Phase, e.Done, e.Total, e.Command = Rebuilding, i, of, shorten(command)
+	w.log.Emit(e)
+}
+
+// rebuilt says that the past is over.
+func (w *witness) rebuilt() { w.phase = Starting }
+
+// newest is the highest attempt of an instance; 0 where there is none.
+func (b *book) newest(id string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.entry(id).last
+}
+
+// carry takes note of what an attempt that goes on has cost before: entering it
+// counts all of it, and this run has not spent that.
+func (b *book) carry(c model.Cost) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cost -= c
+}
+
+// resuming tells that an attempt goes on, and after which step.
+func (b *Batch) resuming(in datasets.Instance, n int, past *agent.Past) {
+	b.Log.Emit(Event{
+		Type: AttemptResumed, Instance: in.ID, Attempt: n, Step: past.Steps, Cost: float64(past.Cost),
+		Total: len(past.Executions), Elapsed: past.Idle.Seconds(),
+	})
+}

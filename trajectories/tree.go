@@ -1,0 +1,214 @@
+package trajectories
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strconv"
+)
+
+// Branch is Read without what was left behind: where an interrupted attempt went
+// on from an earlier record, the end that stood after that one is passed over.
+// The file is looked through once before, for where its records follow another
+// one than the last.
+func Branch(path string) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+		if err != nil {
+			yield(Record{}, fmt.Errorf("read journal: %w", err))
+			return
+		}
+		defer func() { _ = f.Close() }()
+		s, err := look(path, f)
+		if err == nil {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		dead := s.dead()
+		for r, err := range Scan(path, f) {
+			for len(dead) > 0 && r.ID > dead[0].last {
+				dead = dead[1:]
+			}
+			if err == nil && len(dead) > 0 && r.ID >= dead[0].first {
+				continue
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// tree is how the records of a journal follow each other.
+type tree struct {
+	last  int // the newest record
+	jumps []jump
+}
+
+// jump is a record that follows another one than the one before it.
+type jump struct{ id, parent int }
+
+// span are records, the first and the last included.
+type span struct{ first, last int }
+
+// add takes the next record. Ids count up, and nothing but a resume record
+// follows another record than the one before it: so there are no circles, and
+// whoever reads on knows at once what was left behind.
+func (t *tree) add(r Record) error {
+	switch {
+	case r.ID != t.last+1:
+		return fmt.Errorf("record %d stands where record %d has its place", r.ID, t.last+1)
+	case r.Type == TypeHeader && r.ID > 1:
+		return fmt.Errorf("record %d is another header: these are two journals in one file", r.ID)
+	case r.ID == 1 && r.Parent != 0:
+		return fmt.Errorf("the first record follows record %d, and there is none before it", r.Parent)
+	case r.Parent >= r.ID || r.Parent < 1 && r.ID > 1:
+		return fmt.Errorf("record %d follows record %d, which does not stand before it", r.ID, r.Parent)
+	case r.Parent != t.last && r.Type != TypeResume:
+		return fmt.Errorf("record %d (%s) follows record %d; only a resume record follows another one than the last", r.ID, r.Type, r.Parent)
+	}
+	if r.Parent != t.last {
+		t.jumps = append(t.jumps, jump{r.ID, r.Parent})
+	}
+	t.last = r.ID
+	return nil
+}
+
+// dead are the records that are not on the way from the newest one to the first.
+func (t *tree) dead() []span {
+	var spans []span
+	at := t.last
+	for i := len(t.jumps) - 1; i >= 0; i-- {
+		if j := t.jumps[i]; j.id <= at {
+			spans = append([]span{{j.parent + 1, j.id - 1}}, spans...)
+			at = j.parent
+		}
+	}
+	return spans
+}
+
+// survey is what is found by looking through the lines of a journal.
+type survey struct {
+	tree
+	whole  int64 // bytes of the lines that are records
+	closed bool  // the last of them has its end
+}
+
+// look goes through a journal as scan does, and reads no more of its lines than
+// it must.
+func look(name string, r io.Reader) (survey, error) {
+	s := survey{closed: true}
+	in := bufio.NewReaderSize(r, 64<<10)
+	var line []byte
+	for n := 1; ; n++ {
+		var err error
+		line, err = appendLine(in, line[:0], maxLine)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return s, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		whole := err == nil
+		if !whole && len(line) == 0 {
+			return s, nil
+		}
+		rec, ok := headOf(line)
+		if !ok || !whole || n == 1 {
+			if rec, err = parseRecord(line, n == 1); err != nil {
+				if whole || errors.Is(err, errFormat) {
+					return s, fmt.Errorf("%s:%d: %w", name, n, err)
+				}
+				return s, nil // torn
+			}
+		}
+		if err := s.add(rec); err != nil {
+			return s, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		s.whole, s.closed = s.whole+int64(len(line)), whole
+	}
+}
+
+// headOf is a record without its time and data, from the beginning of a line as
+// Append writes it; false where the line is another one.
+func headOf(line []byte) (Record, bool) {
+	var r Record
+	for _, field := range []struct {
+		key  string
+		into *int
+	}{{`{"id":`, &r.ID}, {`,"parent_id":`, &r.Parent}} {
+		rest, ok := bytes.CutPrefix(line, []byte(field.key))
+		end := bytes.IndexByte(rest, ',')
+		if !ok || end < 0 || end > maxDigits {
+			return r, false
+		}
+		n, err := strconv.Atoi(string(rest[:end]))
+		if err != nil {
+			return r, false
+		}
+		*field.into, line = n, rest[end:]
+	}
+	rest, ok := bytes.CutPrefix(line, []byte(`,"type":"`))
+	end := bytes.IndexByte(rest, '"')
+	if !ok || end < 1 || bytes.IndexByte(rest[:end], '\\') >= 0 {
+		return r, false
+	}
+	r.Type = Type(rest[:end])
+	return r, true
+}
+
+// maxDigits is the longest number of a record.
+const maxDigits = 19
+
+// Continue opens the journal of an interrupted attempt to go on after the record
+// that the Resume names. What stands between is left behind (see Branch), and is
+// still there. A torn last line is cut off: the one change that is ever made to a
+// journal.
+func Continue(path string, from Resume) (*Journal, error) {
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a plain file")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("continue journal %s: %w", path, err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0) //nolint:gosec // G304: going on with the named file is the purpose
+	if err != nil {
+		return nil, fmt.Errorf("continue journal: %w", err)
+	}
+	j, err := goOn(path, f, from)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("continue journal: %w", err), f.Close())
+	}
+	return j, nil
+}
+
+func goOn(path string, f *os.File, from Resume) (*Journal, error) {
+	s, err := look(path, f)
+	if err != nil {
+		return nil, err
+	}
+	if from.Record < 1 || from.Record > s.last {
+		return nil, fmt.Errorf("%s has %d records, and no record %d to go on from", path, s.last, from.Record)
+	}
+	if err := f.Truncate(s.whole); err != nil {
+		return nil, err
+	}
+	j := &Journal{file: f, size: s.whole, last: s.last}
+	if !s.closed {
+		if err := j.write([]byte("\n")); err != nil {
+			return nil, err
+		}
+	}
+	body, err := json.Marshal(from)
+	if err != nil {
+		return nil, err
+	}
+	_, err = j.append(TypeResume, from.Record, body)
+	return j, err
+}

@@ -1,0 +1,316 @@
+package trajectories_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// stopped writes the journal of an attempt that was interrupted and went on
+// twice. What is left of it, in ids, is 1-5, 9 and 12-16.
+func stopped(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "demo__a-1", Attempt: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(role model.Role, cause trajectories.Cause, text string) {
+		t.Helper()
+		add(t, j, trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: role, Content: text}, Cause: cause})
+	}
+	interrupted := trajectories.Outcome{Class: trajectories.Interrupted, ExitStatus: "Interrupted", Steps: 2, Cost: 1}
+	say(model.System, trajectories.CausePrompt, "system") // 2
+	say(model.User, trajectories.CausePrompt, "task")     // 3
+	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.5})
+	say(model.Assistant, trajectories.CauseReply, "one") // 5
+	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "sleep 600"})
+	say(model.Tool, trajectories.CauseNotRun, "over") // 7
+	add(t, j, trajectories.TypeOutcome, interrupted)
+	j = again(t, path, j, 5) // 9
+	add(t, j, trajectories.TypeReplay, trajectories.Replay{Record: 6})
+	add(t, j, trajectories.TypeOutcome, interrupted)
+	j = again(t, path, j, 9) // 12
+	say(model.Tool, trajectories.CauseObservation, "done")
+	add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 0.25})
+	say(model.Assistant, trajectories.CauseReply, "two") // 15
+	add(t, j, trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Submitted, ExitStatus: "Submitted", Steps: 2, Cost: 0.75})
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func again(t testing.TB, path string, j *trajectories.Journal, record int) *trajectories.Journal {
+	t.Helper()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j, err := trajectories.Continue(path, trajectories.Resume{MiniVersion: "0.1.0", Record: record})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func ids(t testing.TB, path string) []int {
+	t.Helper()
+	var all []int
+	for r, err := range trajectories.Branch(path) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r.ID)
+	}
+	return all
+}
+
+func TestWhatAResumedAttemptLeavesBehind(t *testing.T) {
+	path := stopped(t)
+	if diff := cmp.Diff([]int{1, 2, 3, 4, 5, 9, 12, 13, 14, 15, 16}, ids(t, path)); diff != "" {
+		t.Errorf("records of the branch:\n%s", diff)
+	}
+	if n := len(records(t, path)); n != 16 {
+		t.Errorf("%d records in all, want 16", n)
+	}
+	if out, ended, err := trajectories.Last(path); err != nil || !ended || out.Class != trajectories.Submitted {
+		t.Errorf("the end is %v %v %v", out.Class, ended, err)
+	}
+
+	want := []string{"system", "task", "one", "done", "two"}
+	tr, err := trajectories.Gather(trajectories.Read(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, e := range tr.Entries {
+		said = append(said, e.Content)
+	}
+	if diff := cmp.Diff(want, said); diff != "" || tr.Outcome == nil || tr.Outcome.Class != trajectories.Submitted {
+		t.Errorf("gathered, %+v:\n%s", tr.Outcome, diff)
+	}
+	if ran := tr.Entries[2].Ran; len(ran) > 0 {
+		t.Errorf("a command that was left behind belongs to a reply: %+v", ran)
+	}
+
+	var prompts []int
+	for p, err := range trajectories.Prompts(trajectories.Read(path)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		prompts = append(prompts, len(p.Messages))
+	}
+	if diff := cmp.Diff([]int{2, 4}, prompts); diff != "" {
+		t.Errorf("messages of the prompts:\n%s", diff)
+	}
+
+	traj := filepath.Join(t.TempDir(), "x.traj.json")
+	if err := trajectories.Derive(path, traj); err != nil {
+		t.Fatal(err)
+	}
+	derived, err := trajectories.Load(traj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said = nil
+	for _, turn := range derived.Turns {
+		said = append(said, turn.Content)
+	}
+	if diff := cmp.Diff(append(want, "Submitted"), said); diff != "" {
+		t.Errorf("derived:\n%s", diff)
+	}
+}
+
+// A session that is under way, or was killed, is not the one before it.
+func TestAResumedAttemptHasNoEndYet(t *testing.T) {
+	path := stopped(t)
+	lines := bytes.SplitAfter(mustRead(t, path), []byte("\n"))
+	for n, ended := range map[int]bool{8: true, 9: false, 10: false, 11: true, 12: false, 15: false, 16: true} {
+		write(t, path, bytes.Join(lines[:n], nil))
+		if _, got, err := trajectories.Last(path); got != ended || err != nil {
+			t.Errorf("%d records: ended %v, %v", n, got, err)
+		}
+		if err := trajectories.Derive(path, path+".traj.json"); err != nil {
+			t.Fatal(err)
+		}
+		traj, err := trajectories.Load(path + ".traj.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (traj.Info.ExitStatus != "") != ended {
+			t.Errorf("%d records: derived with the status %q", n, traj.Info.ExitStatus)
+		}
+	}
+	// Torn as it went on: the end before is still the end.
+	write(t, path, append(bytes.Join(lines[:8], nil), lines[8][:20]...))
+	if out, ended, err := trajectories.Last(path); !ended || err != nil || out.Class != trajectories.Interrupted {
+		t.Errorf("torn: %v %v %v", out.Class, ended, err)
+	}
+}
+
+func write(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Going on changes nothing of what is whole, wherever the file was cut.
+func TestContinueAfterACutAnywhere(t *testing.T) {
+	whole := mustRead(t, sample(t))
+	path := filepath.Join(t.TempDir(), "cut")
+	first := bytes.IndexByte(whole, '\n')
+	for n := first; n <= len(whole); n++ {
+		write(t, path, whole[:n])
+		before := records(t, path)
+		j, err := trajectories.Continue(path, trajectories.Resume{Record: 1})
+		if err != nil {
+			t.Fatalf("cut at %d: %v", n, err)
+		}
+		j.Sync(trajectories.SyncNever)
+		add(t, j, trajectories.TypeDiff, trajectories.Diff{})
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		after := records(t, path)
+		if diff := cmp.Diff(before, after[:len(before)]); diff != "" {
+			t.Fatalf("cut at %d, what was there changed:\n%s", n, diff)
+		}
+		if len(after) != len(before)+2 || after[len(before)].Parent != 1 || after[len(before)+1].ID != len(after) {
+			t.Fatalf("cut at %d: %d records of %d, %+v", n, len(after), len(before), after[len(before)])
+		}
+		if diff := cmp.Diff([]int{1, len(before) + 1, len(before) + 2}, ids(t, path)); diff != "" {
+			t.Fatalf("cut at %d, the branch:\n%s", n, diff)
+		}
+	}
+	for _, n := range []int{0, first / 2} {
+		write(t, path, whole[:n])
+		if _, err := trajectories.Continue(path, trajectories.Resume{Record: 1}); err == nil {
+			t.Errorf("cut at %d: went on without a header", n)
+		}
+	}
+}
+
+func TestContinueRefusesABadJournal(t *testing.T) {
+	lines := strings.SplitAfter(string(mustRead(t, sample(t))), "\n")
+	parent := func(line, id string) string {
+		head, rest, _ := strings.Cut(line, `"parent_id":`)
+		_, rest, _ = strings.Cut(rest, ",")
+		return head + `"parent_id":` + id + "," + rest
+	}
+	spelled := func(line string) string { // as another program may write it
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatal(err)
+		}
+		out, err := json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out) + "\n"
+	}
+	swap := func(change func(all []string)) string {
+		all := slices.Clone(lines)
+		change(all)
+		return strings.Join(all, "")
+	}
+	tests := map[string]struct{ content, want string }{
+		"itself as parent":       {swap(func(l []string) { l[3] = parent(l[3], "4") }), ":4: record 4 follows record 4, which does not stand before it"},
+		"a circle":               {swap(func(l []string) { l[2], l[3] = parent(l[2], "4"), parent(l[3], "3") }), ":3: record 3 follows record 4, which does not stand before it"},
+		"a later parent":         {swap(func(l []string) { l[4] = parent(l[4], "9") }), ":5: record 5 follows record 9"},
+		"no parent":              {swap(func(l []string) { l[4] = parent(l[4], "0") }), ":5: record 5 follows record 0"},
+		"a parent below nothing": {swap(func(l []string) { l[4] = parent(l[4], "-3") }), ":5: record 5 follows record -3"},
+		"a number beyond all":    {swap(func(l []string) { l[4] = parent(l[4], "99999999999999999999") }), ":5: not a record"},
+		"an earlier parent":      {swap(func(l []string) { l[4] = parent(l[4], "2") }), ":5: record 5 (message) follows record 2; only a resume record"},
+		"a first with a parent":  {swap(func(l []string) { l[0] = parent(l[0], "1") }), ":1: the first record follows record 1"},
+		"records out of order":   {swap(func(l []string) { l[3], l[4] = l[4], l[3] }), ":4: record 5 stands where record 4"},
+		"a record twice":         {swap(func(l []string) { l[4] = l[3] }), ":5: record 4 stands where record 5"},
+		"a record missing":       {swap(func(l []string) { l[4] = "" }), ":5: record 6 stands where record 5"},
+		"two journals":           {strings.Join(lines, "") + strings.Join(lines, ""), ":12: record 1 stands where record 12"},
+		"another header": {
+			strings.Join(lines[:1], "") + strings.Replace(parent(lines[0], "1"), `"id":1`, `"id":2`, 1),
+			":2: record 2 is another header",
+		},
+		"otherwise spelled": {swap(func(l []string) { l[4] = spelled(parent(l[4], "9")) }), ":5: record 5 follows record 9"},
+		"no JSON":           {swap(func(l []string) { l[4] = "{\n" }), ":5: not a record"},
+		"something else":    {"hello\n", ":1: not a record"},
+		"nothing":           {"", "no record 3 to go on from"},
+		"too short":         {lines[0] + lines[1], "has 2 records, and no record 3"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "j")
+			write(t, path, []byte(test.content))
+			_, err := trajectories.Continue(path, trajectories.Resume{Record: 3})
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
+				t.Errorf("error %v, want %s", err, test.want)
+			}
+			if got := string(mustRead(t, path)); got != test.content {
+				t.Error("the journal changed")
+			}
+			for _, err := range trajectories.Branch(path) { // ends
+				if err != nil && !strings.Contains(err.Error(), path) {
+					t.Errorf("an error without its file: %v", err)
+				}
+			}
+		})
+	}
+	if _, err := trajectories.Continue(filepath.Join(t.TempDir(), "none"), trajectories.Resume{Record: 1}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if _, err := trajectories.Continue(t.TempDir(), trajectories.Resume{Record: 1}); err == nil {
+		t.Error("a folder was continued")
+	}
+}
+
+// Whatever parents a journal claims, going through it ends, and gives each
+// record at most once and after its parent.
+func FuzzBranch(f *testing.F) {
+	f.Add(mustRead(f, stopped(f)))
+	f.Add(mustRead(f, sample(f)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "j")
+		write(t, path, data)
+		seen := map[int]bool{0: true}
+		for r, err := range trajectories.Branch(path) {
+			if err != nil {
+				return
+			}
+			if seen[r.ID] || !seen[r.Parent] {
+				t.Fatalf("record %d comes twice, or before record %d", r.ID, r.Parent)
+			}
+			seen[r.ID] = true
+		}
+	})
+}
+
+func TestSyncPolicies(t *testing.T) {
+	for _, policy := range []trajectories.Sync{"", trajectories.SyncNever, trajectories.SyncAttempt, trajectories.SyncRecord} {
+		path := filepath.Join(t.TempDir(), "j")
+		j, err := trajectories.Create(path, trajectories.Header{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Sync(policy)
+		for i := range 3 {
+			add(t, j, trajectories.TypeDiff, fmt.Sprint(i))
+		}
+		if n := len(records(t, path)); n != 4 { // before Close: they are in the file
+			t.Errorf("%q: %d records, want 4", policy, n)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
