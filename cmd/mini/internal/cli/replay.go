@@ -21,6 +21,9 @@ type replayOptions struct {
 	yes         bool
 	output      string
 	json        bool
+	// Of a branch.
+	step  int
+	force bool
 }
 
 func newReplay(kill context.Context, s Streams) *cobra.Command {
@@ -33,12 +36,16 @@ like its own, and compares what every command does: byte for byte, then but for
 times, addresses, temporary names and the order of hashes. At the end the diff
 is held against the recorded one. Of a run, the attempts that count are taken.
 The exit code is 0 where everything happened again, and 3 where something did
-not.`,
+not.
+
+With --from-step a model goes on from a point of a recording: its history up to
+there is run again, and what follows is a new attempt in the run of -o.`,
 		Example: `  mini replay runs/first
   mini replay runs/first -i minidemo__ledger-17 --json
-  mini replay theirs.traj.json -c environment.image=python:3.12`,
+  mini replay theirs.traj.json -c environment.image=python:3.12
+  mini replay runs/first -i ID --from-step 4 -m gpt-5-mini -o runs/branch`,
 		Annotations: map[string]string{groupsKey: "which: instance attempt subset+split; sandbox: environment-class yes config network workers; " +
-			"output: output json stop-at-first"},
+			"output: output json stop-at-first; go on: from-step model+replies model-class cost-limit force"},
 		Args: atLeastOne("trajectories, or folders of runs"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), kill, s, o, args) },
 	}
@@ -58,9 +65,15 @@ func (o *replayOptions) flags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&o.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
 	f.String("network", "", "`NAME`: none (default), bridge ...")
 	f.IntP("workers", "w", 1, "`N` attempts at once (default 1)")
-	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` for the findings, as replay.json")
+	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` for replay.json, or the run of branches")
 	f.BoolVar(&o.json, "json", false, "print the findings as JSON on stdout")
 	f.BoolVar(&o.stopAtFirst, "stop-at-first", false, "leave an attempt at its first difference")
+	f.IntVar(&o.step, "from-step", 0, "after `N` model calls, a model goes on")
+	f.StringP("model", "m", "", "`NAME` of the model; R: its replies")
+	f.String("replies", "", "`R`: file of replies for a scripted model")
+	f.String("model-class", "", "`NAME`: openai, anthropic or scripted")
+	f.Float64P("cost-limit", "l", 0, "`USD` of its own (as recorded; 0: none)")
+	f.BoolVar(&o.force, "force", false, "go on also where the history does not happen again")
 }
 
 // runReplay is `mini replay`.
@@ -71,6 +84,9 @@ func runReplay(ctx, kill context.Context, s Streams, o *replayOptions, args []st
 	all, err := o.find(s, args)
 	if err != nil {
 		return err
+	}
+	if o.branches() {
+		return o.branch(ctx, kill, s, all)
 	}
 	groups, err := o.prepare(ctx, s, all)
 	if err != nil {
@@ -92,6 +108,9 @@ func runReplay(ctx, kill context.Context, s Streams, o *replayOptions, args []st
 	return nil
 }
 
+// branches says that a model is to go on.
+func (o *replayOptions) branches() bool { return o.set.Changed("from-step") }
+
 // replayFile is where -o has the findings.
 const replayFile = "replay.json"
 
@@ -100,8 +119,27 @@ func (o *replayOptions) fits() error {
 	switch path := filepath.Join(o.output, replayFile); {
 	case o.attempt < 0:
 		return usagef("--attempt %d: attempts count from 1", o.attempt)
+	case o.branches():
+		return o.fitsBranch()
 	case o.output != "" && exists(path):
 		return usagef("%s is there already; give another folder with -o", path)
+	}
+	for _, name := range branchFlags {
+		if o.set.Changed(name) {
+			return usagef("--%s is for a model that goes on; say after which step, with --from-step N", name)
+		}
+	}
+	return nil
+}
+
+func (o *replayOptions) fitsBranch() error {
+	switch {
+	case o.step < 1:
+		return usagef("--from-step %d: steps count from 1", o.step)
+	case o.output == "":
+		return usagef("--from-step makes a new attempt; say with -o in which run's folder")
+	case o.stopAtFirst:
+		return usagef("--stop-at-first is for comparing; a branch stops where its history does not happen again, unless --force is given")
 	}
 	return nil
 }

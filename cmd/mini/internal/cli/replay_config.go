@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,20 +51,14 @@ func (o *replayOptions) prepare(ctx context.Context, s Streams, all []*recording
 		if r.failed != nil {
 			continue
 		}
-		row, isDemo := known.of(r.id)
-		if row.ID != "" {
-			if r.row.Image != "" {
-				row.Image = r.row.Image
-			}
-			r.row = row
-		}
+		r.place(known)
 		settings, err := o.settings(r)
 		if err != nil {
 			return nil, err
 		}
-		key := fmt.Sprint(isDemo, settings)
+		key := fmt.Sprint(r.isDemo, settings)
 		if byKey[key] == nil {
-			g, err := o.group(r, settings, isDemo)
+			g, err := o.group(r, settings)
 			if err != nil {
 				return nil, err
 			}
@@ -107,23 +102,30 @@ func (o *replayOptions) configure(r *recording, settings []recordedSetting) (*co
 }
 
 // group is for recordings with the same settings.
-func (o *replayOptions) group(r *recording, settings []recordedSetting, isDemo bool) (*replayGroup, error) {
+func (o *replayOptions) group(r *recording, settings []recordedSetting) (*replayGroup, error) {
 	cfg, err := o.configure(r, settings)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Environment.Class == "local" && !o.yes {
-		return nil, usagef("%s: its commands would run on this machine itself, with your rights and outside of any sandbox; "+
-			"say --yes if you trust them, or --environment-class docker (or bubblewrap)", r.path)
-	}
-	if _, err := containerConfig(cfg, ""); err != nil {
+	if err := o.mayRun(cfg, r); err != nil {
 		return nil, err
 	}
 	a, err := agent.New(cfg.Agent)
 	if err != nil {
 		return nil, cfg.Locate(err)
 	}
-	return &replayGroup{cfg: cfg, agent: a, isDemo: isDemo}, nil
+	return &replayGroup{cfg: cfg, agent: a, isDemo: r.isDemo}, nil
+}
+
+// mayRun refuses to run the commands of a recording on this machine itself,
+// unless the user trusts them, and what no container can be.
+func (o *replayOptions) mayRun(cfg *configs.Resolved, r *recording) error {
+	if cfg.Environment.Class == "local" && !o.yes {
+		return usagef("%s: its commands would run on this machine itself, with your rights and outside of any sandbox; "+
+			"say --yes if you trust them, or --environment-class docker (or bubblewrap)", r.path)
+	}
+	_, err := containerConfig(cfg, "")
+	return err
 }
 
 // recordedSetting is a setting as a recording has it, as JSON.
@@ -164,8 +166,13 @@ type knownRows struct {
 	demo map[string]bool
 }
 
-func (k knownRows) of(id string) (row datasets.Instance, isDemo bool) {
-	return k.rows[id], k.demo[id]
+// place gives a recording its row, where one is known. The image that it was made
+// in goes before the row's.
+func (r *recording) place(known knownRows) {
+	if row, ok := known.rows[r.id]; ok {
+		row.Image = cmp.Or(r.row.Image, row.Image)
+		r.row, r.isDemo = row, known.demo[r.id]
+	}
 }
 
 // rows finds the rows of the recordings. Those of the demo are always known.

@@ -23,6 +23,7 @@ type recording struct {
 	attempt int
 	file    *convert.File
 	row     datasets.Instance
+	isDemo  bool
 	failed  error // why it cannot be replayed
 }
 
