@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/datasets"
@@ -23,8 +22,6 @@ import (
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // room is a sandbox without a shell: every command "succeeds" by saying what
 // the test wants. What is tested here is the batch around it.

@@ -16,11 +16,14 @@ type base64Form struct {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (b Bytes) MarshalJSON() ([]byte, error) {
+func (b Bytes) MarshalJSON() ([]byte, error) { return encode(b.form()) }
+
+// form is what stands in JSON, of types that need no method to be written.
+func (b Bytes) form() any {
 	if utf8.Valid(b) {
-		return encode(string(b))
+		return string(b)
 	}
-	return json.Marshal(base64Form{Base64: b})
+	return base64Form{Base64: b}
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

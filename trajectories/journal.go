@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -21,11 +22,18 @@ var ErrClosed = errors.New("journal is closed")
 // concurrent use. A record costs one write call, whatever stands before it.
 type Journal struct {
 	mu   sync.Mutex
-	file *os.File
+	file file
 	size int64 // up to here the file holds whole lines
 	last int   // the newest record's id
 	err  error // why nothing more can be written
 	sync Sync
+}
+
+// file is what a Journal needs of an *os.File.
+type file interface {
+	io.WriteCloser
+	Sync() error
+	Truncate(size int64) error
 }
 
 // Create makes a new journal and writes its header; Format is filled in. It
@@ -50,6 +58,9 @@ func Create(path string, h Header) (*Journal, error) {
 // (a full disk) the file is cut back to its last whole line, and this and
 // every later Append fail: a torn line is never followed by another.
 func (j *Journal) Append(t Type, data any) (Record, error) {
+	if x, ok := data.(Execution); ok {
+		data = x.form()
+	}
 	body, err := encode(data)
 	if err != nil {
 		return Record{}, fmt.Errorf("append %s record: %w", t, err)

@@ -334,3 +334,30 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
+
+// What a journal keeps of an execution is all that is in it.
+func TestExecutionsComeBack(t *testing.T) {
+	for _, output := range []string{"plain <text> & \"more\"\n", "caf\xe9\x00", ""} {
+		want := trajectories.Execution{
+			Command: "c", Output: trajectories.Bytes(output), Head: 3, Truncated: true, Bytes: 70, Chars: 60, ExitCode: 4, Signal: 5,
+			Start: time.Now().UTC().Truncate(time.Millisecond), Duration: trajectories.Seconds(time.Second), TimedOut: true, Killed: 6, Survivors: 7,
+			Collateral: true, Background: []trajectories.Process{{PID: 8, Name: "n"}}, OOMKilled: 9, Exception: "e",
+		}
+		path := filepath.Join(t.TempDir(), "j")
+		j, err := trajectories.Create(path, trajectories.Header{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, j, trajectories.TypeExecution, want)
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var got trajectories.Execution
+		if err := json.Unmarshal(records(t, path)[1].Data, &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b trajectories.Bytes) bool { return string(a) == string(b) })); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

@@ -224,6 +224,18 @@ type Execution struct {
 	Exception string `json:"exception,omitempty"`
 }
 
+// form is an Execution as a journal writes it. What a method has written is gone
+// through once more by the encoder, and that would cost more than all the rest: an
+// output is the bulk of what is saved.
+func (x Execution) form() any {
+	type rest Execution
+	return struct {
+		Command string `json:"command"`
+		Output  any    `json:"output"`
+		rest
+	}{x.Command, x.Output.form(), rest(x)}
+}
+
 // Process is a process that a command left running.
 type Process struct {
 	PID  int    `json:"pid"`

@@ -6,7 +6,7 @@
 // of one run can be compared; those of two runs, on a machine that has other
 // work, cannot.
 //
-//	mini-bench -mini bin/mini -image mini-base:latest [step batch life flood many]
+//	mini-bench -mini bin/mini -image mini-base:latest [journal step batch life flood many]
 //
 // Each bar is printed as held or missed; the exit code is 1 when one is missed.
 package main
@@ -39,6 +39,7 @@ type part struct {
 
 // parts are in the order in which they are measured.
 var parts = []part{
+	{"journal", (*bench).journal},
 	{"step", (*bench).step},
 	{"batch", (*bench).batch},
 	{"life", (*bench).life},
@@ -53,6 +54,10 @@ func main() {
 			err = floor(n, os.Args[3:])
 		}
 		exitOn(err)
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == deriveCommand {
+		exitOn(derive(os.Args[2:]))
 		return
 	}
 	b := &bench{}

@@ -1,0 +1,164 @@
+//go:build unix
+
+package trajectories
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/minibench/mini/model"
+)
+
+// deadly is a file whose process is killed in the middle of a write, when so many
+// bytes are in it.
+type deadly struct {
+	*os.File
+	left int
+}
+
+func (d *deadly) Write(p []byte) (int, error) {
+	if len(p) < d.left {
+		d.left -= len(p)
+		return d.File.Write(p)
+	}
+	_, _ = d.File.Write(p[:d.left])
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// mortal is the variable that makes the test binary a process that writes the
+// journal at a path until it is killed: "BYTES PATH".
+const mortal = "MINI_TEST_MORTAL"
+
+func TestMain(m *testing.M) {
+	if size, path, ok := strings.Cut(os.Getenv(mortal), " "); ok {
+		if err := writeUntilKilled(size, path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func writeUntilKilled(size, path string) error {
+	limit, err := strconv.Atoi(size)
+	if err != nil {
+		return err
+	}
+	j, err := Create(path, Header{InstanceID: "a", Attempt: 1})
+	if err != nil {
+		return err
+	}
+	if f, ok := j.file.(*os.File); ok {
+		j.file = &deadly{File: f, left: limit - int(j.size)}
+	}
+	for i := 0; ; i++ {
+		if _, err := j.Append(testRecord(i)); err != nil {
+			return err
+		}
+	}
+}
+
+// testRecord is the i-th record of such a journal, of any length.
+func testRecord(i int) (Type, any) {
+	text := strings.Repeat("é\xff\n\"", i*i%997)
+	switch i % 3 {
+	case 0:
+		return TypeMessage, Message{Message: model.Message{Role: model.User, Content: strings.ToValidUTF8(text, "?")}, Cause: CausePrompt}
+	case 1:
+		return TypeCall, Call{Cost: 0.25}
+	}
+	return TypeExecution, Execution{Command: "c", Output: Bytes(text), Bytes: int64(len(text))}
+}
+
+// A mini that is killed in the middle of a write loses the record that it was
+// writing, and no other; and its journal goes on.
+func TestTwoHundredKills(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for i := range 200 {
+		path := filepath.Join(dir, strconv.Itoa(i))
+		size := 400 + rand.N(100_000)
+		cmd := exec.CommandContext(t.Context(), self)
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", mortal, size, path))
+		out, err := cmd.CombinedOutput()
+		status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL {
+			t.Fatalf("the writer was not killed: %v\n%s", err, out)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(data) != size {
+			t.Fatalf("killed with %d bytes in the file, want %d", len(data), size)
+		}
+		checkAfterCrash(t, path, bytes.Count(data, []byte("\n")), bytes.LastIndexByte(data, '\n')+1)
+	}
+}
+
+// checkAfterCrash holds a journal to what its whole lines say, and goes on.
+func checkAfterCrash(t *testing.T, path string, lines, whole int) {
+	t.Helper()
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for r, err := range Read(path) {
+		if err != nil {
+			t.Fatalf("%d bytes do not load: %v", len(before), err)
+		}
+		if n++; r.ID != n {
+			t.Fatalf("record %d stands in line %d", r.ID, n)
+		}
+	}
+	if n != lines && n != lines+1 { // its line feed alone may be missing
+		t.Fatalf("%d bytes: %d records, of %d whole lines", len(before), n, lines)
+	}
+	if _, ended, err := Last(path); ended || err != nil {
+		t.Fatalf("%d bytes: ended %v, %v", len(before), ended, err)
+	}
+	j, err := Continue(path, Resume{Record: n})
+	if err != nil {
+		t.Fatalf("%d bytes do not go on: %v", len(before), err)
+	}
+	j.Sync(SyncNever)
+	if _, err := j.Append(TypeOutcome, Outcome{Class: Submitted, Submission: Bytes("x")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(after, before[:whole]) {
+		t.Fatalf("%d bytes: what was whole has changed", len(before))
+	}
+	m := 0
+	for _, err := range Branch(path) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		m++
+	}
+	if out, ended, err := Last(path); m != n+2 || !ended || err != nil || out.Class != Submitted {
+		t.Fatalf("%d bytes: went on to %d records from %d, ended %v, %v", len(before), m, n, ended, err)
+	}
+	if err := Derive(path, path+".traj.json"); err != nil {
+		t.Fatal(err)
+	}
+}
