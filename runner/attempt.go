@@ -21,6 +21,9 @@ const closeTimeout = time.Minute
 func (b *Batch) attempt(ctx context.Context, in datasets.Instance, n int) (int, trajectories.Outcome, error) {
 	header := b.Header
 	header.InstanceID, header.Attempt, header.ModelName = in.ID, n, b.ModelName
+	if header.EnvironmentClass == "docker" && header.Image == "" {
+		header.Image = in.ImageName()
+	}
 	path, err := b.Folder.newAttempt(in.ID, n)
 	if err != nil {
 		return n, trajectories.Outcome{}, err

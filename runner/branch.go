@@ -40,22 +40,21 @@ func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record
 	}
 	past, err := agent.Recall(p.history())
 	if err == nil && past.Record < p.Origin.Record {
-		err = fmt.Errorf("step %d was not brought to its end; go on from an earlier one", origin.Step)
+		err = errUnfinished(origin.Step)
 	}
 	return p, err
 }
 
 // endOf is the last record of a step.
 func endOf(t *trajectories.Transcript, step int) (int, error) {
-	steps, last := 0, 0
+	steps, last, answered := 0, 0, false
 	for _, e := range t.Entries {
-		if e.Cause == trajectories.CauseReply {
-			if steps++; steps > step {
-				break
-			}
+		reply := e.Cause == trajectories.CauseReply
+		if reply {
+			steps++
 		}
 		if steps == step {
-			last = e.Record
+			last, answered = e.Record, !reply
 		}
 	}
 	switch {
@@ -63,8 +62,14 @@ func endOf(t *trajectories.Transcript, step int) (int, error) {
 		return 0, fmt.Errorf("there is no step %d: it has %d", step, steps)
 	case steps == step && t.Outcome != nil && t.Outcome.Class == trajectories.Submitted:
 		return 0, fmt.Errorf("step %d handed in the work; go on from an earlier one", step)
+	case !answered:
+		return 0, errUnfinished(step)
 	}
 	return last, nil
+}
+
+func errUnfinished(step int) error {
+	return fmt.Errorf("step %d was not brought to its end; go on from an earlier one", step)
 }
 
 // history are the records up to the point.

@@ -7,6 +7,7 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -56,7 +57,10 @@ func examine(recorded trajectories.Execution, now env.Result, end time.Time) Fin
 	}
 	then, since := outputOf(recorded.Output, recorded.Head, recorded.Truncated, recorded.Bytes), outputOf(now.Output, now.Head, now.Truncated, now.Bytes)
 	alike := c.outputs(then, since, recorded.TimedOut && now.TimedOut)
-	if recorded.TimedOut != now.TimedOut || recorded.ExitCode != now.ExitCode {
+	if !alike && recorded.CodeUnknown {
+		alike = c.within(then, since)
+	}
+	if recorded.TimedOut != now.TimedOut || recorded.ExitCode != now.ExitCode && !recorded.CodeUnknown {
 		f := Finding{Match: Diverged, Difference: ending(now.TimedOut, now.ExitCode) + ", recorded " + ending(recorded.TimedOut, recorded.ExitCode)}
 		switch {
 		case now.Failure != "":
@@ -128,6 +132,18 @@ func (c *comparison) outputs(then, now output, timedOut bool) bool {
 	}
 	a, b = common(then.last(), now.last(), lastLines)
 	return c.lines(a, b, "line %d of the end that both kept") && c.length(then, now)
+}
+
+// within says of a recording that has no more than what the model was shown
+// whether that holds the output: other agents write about it, and leave white
+// space at its end away.
+func (c *comparison) within(then, now output) bool {
+	text := bytes.TrimSpace(now.text)
+	if len(text) == 0 && len(bytes.TrimSpace(then.text)) > 0 || !bytes.Contains(then.text, text) {
+		return false
+	}
+	c.use("wording")
+	return true
 }
 
 // asFar is as much of two outputs as the shorter has.

@@ -154,6 +154,24 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+// TestShown is about recordings of other agents, which have what the model was
+// shown, and no exit code.
+func TestShown(t *testing.T) {
+	x := recorded("OBSERVATION:\na\nb\n(Current directory: /testbed)")
+	x.CodeUnknown = true
+	r := result("a\nb\n")
+	r.ExitCode = 1
+	if got := Examine(x, r); got.Match != Normalised || !slices.Equal(got.Rules, []string{"wording"}) {
+		t.Errorf("%+v", got)
+	}
+	for _, other := range []string{"a\nc\n", ""} {
+		r.Output = []byte(other)
+		if got := Examine(x, r); got.Match != Diverged || strings.Contains(got.Difference, "exit code") {
+			t.Errorf("%q: %+v", other, got)
+		}
+	}
+}
+
 func TestDifference(t *testing.T) {
 	long := strings.Repeat("é", 300)
 	for _, c := range []struct{ name, then, now, want string }{

@@ -195,7 +195,7 @@ func commandsOf(t *trajectories.Transcript) []recordedCommand {
 			all = append(all, recordedCommand{step: step, ran: ran})
 		}
 	}
-	if n := len(all); n > 0 && all[n-1].ran.Told < 0 && wasStopped(t.Outcome) {
+	if n := len(all); n > 0 && t.Import == nil && all[n-1].ran.Told < 0 && wasStopped(t.Outcome) {
 		all[n-1].cutShort = true
 	}
 	return all

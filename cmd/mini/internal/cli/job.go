@@ -309,7 +309,12 @@ func headerOf(cfg *configs.Resolved, environmentClass string) (trajectories.Head
 	config, err := json.Marshal(map[string]any{
 		"agent": redacted.Agent, "model": redacted.Model, "environment": redacted.Environment, "run": redacted.Run,
 	})
+	image := ""
+	if !onHost(environmentClass) {
+		image = cfg.Environment.Image
+	}
 	return trajectories.Header{
+		Image: image,
 		MiniVersion: Version, ModelClass: cfg.Model.Class, EnvironmentClass: environmentClass, Config: config,
 		Tools: cfg.Agent.Tools(),
 	}, err
