@@ -146,16 +146,21 @@ func (c *comparison) within(then, now output) bool {
 	return true
 }
 
-// asFar is as much of two outputs as the shorter has.
+// asFar is as much of two outputs as both have: the last line of either may be
+// half of one.
 func (c *comparison) asFar(then, now []byte) (a, b []byte) {
-	n, m := countLines(then), countLines(now)
-	if n == m {
+	if bytes.Equal(then, now) {
 		return then, now
 	}
-	c.use("timeout")
-	short := max(min(n, m)-1, 0) // the last one may be half a line
-	return firstLines(then, short), firstLines(now, short)
+	short := min(wholeLines(then), wholeLines(now))
+	a, b = firstLines(then, short), firstLines(now, short)
+	if len(a) < len(then) || len(b) < len(now) {
+		c.use("timeout")
+	}
+	return a, b
 }
+
+func wholeLines(text []byte) int { return bytes.Count(text, []byte("\n")) }
 
 // longEnough says whether an output that is whole may be one of which another
 // run kept less: all that was kept must be in it.

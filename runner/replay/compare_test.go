@@ -148,6 +148,10 @@ func TestEndings(t *testing.T) {
 	if got := Examine(killed, r); got.Match != Normalised || !slices.Equal(got.Rules, []string{"timeout"}) {
 		t.Errorf("how far it came counts: %+v", got)
 	}
+	r.Output = []byte("tick 1\ntick 2\ntick ")
+	if got := Examine(killed, r); got.Match != Normalised || !slices.Equal(got.Rules, []string{"timeout"}) {
+		t.Errorf("how far its last line came counts: %+v", got)
+	}
 	r.Output = []byte("tick 1\ntock 2\ntick 3\n")
 	if got := Examine(killed, r); got.Match != Diverged {
 		t.Errorf("what it said before the timeout does not count: %+v", got)

@@ -133,6 +133,10 @@ func (p *pass) all(ctx context.Context, todo []recordedCommand) error {
 	return nil
 }
 
+// patience is how many times as long as its limit a command may take that came to
+// its end when it was recorded: a machine that is busy is no difference.
+const patience = 4
+
 // again runs one command.
 func (p *pass) again(ctx context.Context, r recordedCommand) (Command, error) {
 	done := Command{Step: r.step, Record: r.ran.Record, Text: r.ran.Command, Recorded: r.ran.Duration}
@@ -140,7 +144,11 @@ func (p *pass) again(ctx context.Context, r recordedCommand) (Command, error) {
 		done.Match, done.Difference = Skipped, "it was cut short when it was recorded"
 		return done, nil
 	}
-	now, err := p.Environment.Execute(ctx, p.Command(r.ran.Command))
+	c := p.Config.Command(r.ran.Command)
+	if !r.ran.TimedOut {
+		c.Timeout *= patience
+	}
+	now, err := p.Environment.Execute(ctx, c)
 	if err != nil {
 		return done, orCause(ctx, err)
 	}

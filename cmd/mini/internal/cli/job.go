@@ -314,7 +314,7 @@ func headerOf(cfg *configs.Resolved, environmentClass string) (trajectories.Head
 		image = cfg.Environment.Image
 	}
 	return trajectories.Header{
-		Image: image,
+		Image:       image,
 		MiniVersion: Version, ModelClass: cfg.Model.Class, EnvironmentClass: environmentClass, Config: config,
 		Tools: cfg.Agent.Tools(),
 	}, err
