@@ -54,7 +54,7 @@ func (o *replayOptions) replayAll(ctx, kill context.Context, s Streams, groups [
 	start := time.Now()
 	done := map[*recording]*replayed{}
 	for _, r := range all {
-		done[r] = &replayed{InstanceID: r.id, Attempt: r.attempt, File: r.path, Result: replay.Result{Diff: replay.Diff{State: replay.NotTaken}}}
+		done[r] = &replayed{InstanceID: r.id, Attempt: r.attempt, File: r.path, Result: replay.Result{Commands: []replay.Command{}, Diff: replay.Diff{State: replay.NotTaken}}}
 		if r.failed != nil {
 			done[r].Error = r.failed.Error()
 		} else {
