@@ -29,7 +29,8 @@ type Past struct {
 	// it is, in their order.
 	Executions []Executed
 	// Steps, Usage and Cost are those of all calls, also of those left behind:
-	// they were made. Worked is the time that counts against the limit.
+	// they were made. Those of an attempt that this one branches off from count as
+	// steps only. Worked is the time that counts against the limit.
 	Steps  int
 	Usage  model.Usage
 	Cost   model.Cost
@@ -186,6 +187,10 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 	switch r.Type {
 	case trajectories.TypeHeader:
 		p.Start = r.Time
+		var err error
+		if p.Header, err = trajectories.HeaderOf(r); err != nil {
+			return err
+		}
 	case trajectories.TypeResume:
 		p.Worked += s.worked()
 		p.Idle += max(0, r.Time.Sub(s.seen))
@@ -196,12 +201,21 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		p.Warnings = lasting(d.Warnings)
 	case trajectories.TypeDiff: // nor is what comes after the end
 	case trajectories.TypeCall:
-		p.Steps, p.Usage, p.Cost = p.Steps+1, p.Usage.Add(d.Usage), p.Cost+d.Cost
+		p.Steps++
+		if !p.Header.Inherited(r.ID) { // else it was paid for there
+			p.Usage, p.Cost = p.Usage.Add(d.Usage), p.Cost+d.Cost
+		}
 		s.work(r.Time, d.Duration, d.Waited)
 	default:
 		s.work(r.Time, d.Duration, 0)
 	}
 	s.seen = r.Time
+	if p.Header.Inherited(r.ID) { // from a time before this attempt
+		s.seen = p.Start
+		if r.ID == p.Header.Origin.Record {
+			p.Worked, *s = s.worked(), sitting{seen: p.Start}
+		}
+	}
 	return nil
 }
 

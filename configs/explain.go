@@ -47,7 +47,7 @@ func (r *Resolved) Explained(prefixes ...string) ([]byte, error) {
 	}
 	for key, leaf := range leaves(root, "") {
 		leaf.LineComment = oneLine(r.originOf(key))
-		if leaf.Value == hidden {
+		if leaf.Value == Hidden {
 			leaf.Tag, leaf.Value, leaf.Style = "!!null", "null", 0
 			leaf.LineComment = "not shown; " + leaf.LineComment
 		}

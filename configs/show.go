@@ -7,8 +7,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// hidden stands where a value was left out.
-const hidden = "(not shown)"
+// Hidden stands where a value was left out.
+const Hidden = "(not shown)"
 
 // Redacted is the configuration with every value left out whose name says that
 // it is a secret; it is what may be written to files.
@@ -21,7 +21,7 @@ func redact(m map[string]string) map[string]string {
 	m = maps.Clone(m)
 	for name := range m {
 		if looksSecret(name) {
-			m[name] = hidden
+			m[name] = Hidden
 		}
 	}
 	return m

@@ -20,16 +20,30 @@ const closeTimeout = time.Minute
 func (b *Batch) attempt(ctx context.Context, t task, n int) (int, trajectories.Outcome, error) {
 	header := b.Header
 	header.InstanceID, header.Attempt, header.Sample, header.ModelName = t.ID, n, t.sample, b.ModelName
+	if header.EnvironmentClass == "docker" && header.Image == "" {
+		header.Image = t.ImageName()
+	}
 	path, err := b.Folder.newAttempt(t.ID, n)
 	if err != nil {
 		return n, trajectories.Outcome{}, err
 	}
-	journal, err := trajectories.Create(path, header)
+	journal, err := b.begin(path, header)
 	if err != nil {
 		return n, trajectories.Outcome{}, err
 	}
 	journal.Sync(b.Sync)
-	return b.sit(ctx, t, n, opened{Journal: journal})
+	return b.sit(ctx, t, n, journal)
+}
+
+// begin makes the journal of a new attempt, or of one that branches off.
+func (b *Batch) begin(path string, header trajectories.Header) (opened, error) {
+	if b.Branch != nil {
+		if p, ok := b.Branch.Parents[header.InstanceID]; ok {
+			return b.fork(path, header, p)
+		}
+	}
+	journal, err := trajectories.Create(path, header)
+	return opened{Journal: journal}, err
 }
 
 // sit works on an attempt until it ends, or ends again.

@@ -141,7 +141,11 @@ func (b *Batch) rebuild(w *witness, past *agent.Past) func(context.Context, env.
 				return err
 			}
 			if match == replay.Diverged {
-				return &divergence{step: x.Step, command: shorten(x.Command), difference: difference}
+				d := &divergence{branch: b.Branch != nil, step: x.Step, command: shorten(x.Command), difference: difference}
+				if !d.branch || !b.Branch.Force {
+					return d
+				}
+				b.Log.Emit(w.task.event(Event{Type: Warning, Attempt: w.attempt, Text: d.Error() + "; it goes on all the same"}))
 			}
 		}
 		past.Executions = nil // their outputs are not needed any more
@@ -152,12 +156,17 @@ func (b *Batch) rebuild(w *witness, past *agent.Past) func(context.Context, env.
 
 // divergence is why an attempt cannot go on.
 type divergence struct {
+	branch              bool // the history is another attempt's
 	step                int
 	command, difference string
 }
 
 func (d *divergence) Error() string {
-	return fmt.Sprintf("could not be resumed: in step %d, %s: %s", d.step, d.command, d.difference)
+	what := "resumed"
+	if d.branch {
+		what = "rebuilt"
+	}
+	return fmt.Sprintf("could not be %s: in step %d, %s: %s", what, d.step, d.command, d.difference)
 }
 
 // Unwrap makes it an interruption, of an attempt that is over.

@@ -71,6 +71,8 @@ type Batch struct {
 	// the model's provider, without an answer to anybody in between. What is
 	// left stays pending. 0 never stops it.
 	MaxProviderFailures int
+	// Branch has attempts begin with the history of others; nil has none do so.
+	Branch *Branch
 	// Redo runs instances again that have a result. What they had is kept.
 	Redo bool
 	// ResumeAttempts goes on inside the newest attempt of an instance, where that

@@ -29,9 +29,13 @@ func tally(journal string) Tally {
 	if info, err := os.Lstat(journal); err != nil || !info.Mode().IsRegular() {
 		return t
 	}
+	var header trajectories.Header
 	for rec, err := range trajectories.Read(journal) {
 		if err != nil {
 			return t
+		}
+		if rec.Type == trajectories.TypeHeader {
+			header, _ = trajectories.HeaderOf(rec) // Read has looked at it
 		}
 		if t.Start.IsZero() {
 			t.Start = rec.Time
@@ -40,6 +44,9 @@ func tally(journal string) Tally {
 		var call trajectories.Call
 		if rec.Type == trajectories.TypeCall && json.Unmarshal(rec.Data, &call) == nil {
 			t.Steps++
+			if header.Inherited(rec.ID) {
+				continue // paid for there
+			}
 			t.Usage = t.Usage.Add(call.Usage)
 			t.Cost += call.Cost
 		}

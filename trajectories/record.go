@@ -204,22 +204,25 @@ func Attempts(all []model.Attempt) []Attempt {
 // Execution is what one command did; it precedes the observation made of it.
 // The fields are those of env.Result.
 type Execution struct {
-	Command    string    `json:"command"`
-	Output     Bytes     `json:"output"`
-	Head       int       `json:"head,omitempty"`
-	Truncated  bool      `json:"truncated,omitempty"`
-	Bytes      int64     `json:"bytes"`
-	Chars      int64     `json:"chars"`
-	ExitCode   int       `json:"returncode"`
-	Signal     int       `json:"signal,omitempty"`
-	Start      time.Time `json:"start"`
-	Duration   Seconds   `json:"duration"`
-	TimedOut   bool      `json:"timed_out,omitempty"`
-	Killed     int       `json:"killed,omitempty"`
-	Survivors  int       `json:"survivors,omitempty"`
-	Collateral bool      `json:"collateral,omitempty"`
-	Background []Process `json:"background,omitempty"`
-	OOMKilled  int       `json:"oom_killed,omitempty"`
+	Command   string `json:"command"`
+	Output    Bytes  `json:"output"`
+	Head      int    `json:"head,omitempty"`
+	Truncated bool   `json:"truncated,omitempty"`
+	Bytes     int64  `json:"bytes"`
+	Chars     int64  `json:"chars"`
+	ExitCode  int    `json:"returncode"`
+	// CodeUnknown says that nobody wrote down the exit code, which is then 0:
+	// the attempt was another agent's.
+	CodeUnknown bool      `json:"returncode_unknown,omitempty"`
+	Signal      int       `json:"signal,omitempty"`
+	Start       time.Time `json:"start"`
+	Duration    Seconds   `json:"duration"`
+	TimedOut    bool      `json:"timed_out,omitempty"`
+	Killed      int       `json:"killed,omitempty"`
+	Survivors   int       `json:"survivors,omitempty"`
+	Collateral  bool      `json:"collateral,omitempty"`
+	Background  []Process `json:"background,omitempty"`
+	OOMKilled   int       `json:"oom_killed,omitempty"`
 	// Exception is the sentence the model was told beside the output.
 	Exception string `json:"exception,omitempty"`
 }

@@ -72,7 +72,7 @@ var rules = []rule{
 		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile",
 	}},
-	{pkg: "runner/replay", may: []string{"env", "model", "trajectories"}},
+	{pkg: "runner/replay", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "runner/regrade", may: []string{
 		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate", "runner/verdicts",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",

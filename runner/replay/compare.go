@@ -7,6 +7,7 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -49,21 +50,28 @@ func Examine(recorded trajectories.Execution, now env.Result) Finding {
 
 // examine is Examine at a given end of the command.
 func examine(recorded trajectories.Execution, now env.Result, end time.Time) Finding {
-	if recorded.TimedOut != now.TimedOut || recorded.ExitCode != now.ExitCode {
-		f := Finding{Match: Diverged, Difference: ending(now.TimedOut, now.ExitCode) + ", recorded " + ending(recorded.TimedOut, recorded.ExitCode)}
-		if now.Failure != "" {
-			f.Difference += ": " + excerpt([]byte(now.Failure), 0)
-		}
-		return f
-	}
 	c := comparison{
 		recorded: span{recorded.Start, recorded.Start.Add(time.Duration(recorded.Duration))},
 		now:      span{end.Add(-now.Duration), end},
 		budget:   maxNormalised,
 	}
 	then, since := outputOf(recorded.Output, recorded.Head, recorded.Truncated, recorded.Bytes), outputOf(now.Output, now.Head, now.Truncated, now.Bytes)
+	alike := c.outputs(then, since, recorded.TimedOut && now.TimedOut)
+	if !alike && recorded.CodeUnknown {
+		alike = c.within(then, since)
+	}
+	if recorded.TimedOut != now.TimedOut || recorded.ExitCode != now.ExitCode && !recorded.CodeUnknown {
+		f := Finding{Match: Diverged, Difference: ending(now.TimedOut, now.ExitCode) + ", recorded " + ending(recorded.TimedOut, recorded.ExitCode)}
+		switch {
+		case now.Failure != "":
+			f.Difference += ": " + excerpt([]byte(now.Failure), 0)
+		case !alike:
+			f.Difference += "; " + c.difference
+		}
+		return f
+	}
 	switch {
-	case !c.outputs(then, since, recorded.TimedOut):
+	case !alike:
 		return Finding{Match: Diverged, Difference: c.difference}
 	case len(c.used) == 0:
 		return Finding{Match: Exact} // what both have kept is the same
@@ -126,16 +134,33 @@ func (c *comparison) outputs(then, now output, timedOut bool) bool {
 	return c.lines(a, b, "line %d of the end that both kept") && c.length(then, now)
 }
 
-// asFar is as much of two outputs as the shorter has.
+// within says of a recording that has no more than what the model was shown
+// whether that holds the output: other agents write about it, and leave white
+// space at its end away.
+func (c *comparison) within(then, now output) bool {
+	text := bytes.TrimSpace(now.text)
+	if len(text) == 0 && len(bytes.TrimSpace(then.text)) > 0 || !bytes.Contains(then.text, text) {
+		return false
+	}
+	c.use("wording")
+	return true
+}
+
+// asFar is as much of two outputs as both have: the last line of either may be
+// half of one.
 func (c *comparison) asFar(then, now []byte) (a, b []byte) {
-	n, m := countLines(then), countLines(now)
-	if n == m {
+	if bytes.Equal(then, now) {
 		return then, now
 	}
-	c.use("timeout")
-	short := max(min(n, m)-1, 0) // the last one may be half a line
-	return firstLines(then, short), firstLines(now, short)
+	short := min(wholeLines(then), wholeLines(now))
+	a, b = firstLines(then, short), firstLines(now, short)
+	if len(a) < len(then) || len(b) < len(now) {
+		c.use("timeout")
+	}
+	return a, b
 }
+
+func wholeLines(text []byte) int { return bytes.Count(text, []byte("\n")) }
 
 // longEnough says whether an output that is whole may be one of which another
 // run kept less: all that was kept must be in it.

@@ -141,16 +141,38 @@ func TestEndings(t *testing.T) {
 	killed := recorded("tick 1\ntick 2\nti")
 	killed.TimedOut, killed.ExitCode = true, -1
 	r := result("tick 1\ntick 2\ntick 3\ntick 4\n")
-	if m, d := Compare(killed, r); m != Diverged || d != "exit code 0, recorded a timeout" {
+	if m, d := Compare(killed, r); m != Diverged || !strings.HasPrefix(d, "exit code 0, recorded a timeout; line 3 is") {
 		t.Errorf("%s %q", m, d)
 	}
 	r.TimedOut, r.ExitCode = true, -1
 	if got := Examine(killed, r); got.Match != Normalised || !slices.Equal(got.Rules, []string{"timeout"}) {
 		t.Errorf("how far it came counts: %+v", got)
 	}
+	r.Output = []byte("tick 1\ntick 2\ntick ")
+	if got := Examine(killed, r); got.Match != Normalised || !slices.Equal(got.Rules, []string{"timeout"}) {
+		t.Errorf("how far its last line came counts: %+v", got)
+	}
 	r.Output = []byte("tick 1\ntock 2\ntick 3\n")
 	if got := Examine(killed, r); got.Match != Diverged {
 		t.Errorf("what it said before the timeout does not count: %+v", got)
+	}
+}
+
+// TestShown is about recordings of other agents, which have what the model was
+// shown, and no exit code.
+func TestShown(t *testing.T) {
+	x := recorded("OBSERVATION:\na\nb\n(Current directory: /testbed)")
+	x.CodeUnknown = true
+	r := result("a\nb\n")
+	r.ExitCode = 1
+	if got := Examine(x, r); got.Match != Normalised || !slices.Equal(got.Rules, []string{"wording"}) {
+		t.Errorf("%+v", got)
+	}
+	for _, other := range []string{"a\nc\n", ""} {
+		r.Output = []byte(other)
+		if got := Examine(x, r); got.Match != Diverged || strings.Contains(got.Difference, "exit code") {
+			t.Errorf("%q: %+v", other, got)
+		}
 	}
 }
 

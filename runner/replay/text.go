@@ -51,21 +51,22 @@ func excerpt(line []byte, at int) string {
 		}
 		before = "..."
 	}
-	var b strings.Builder
-	n := 0
-	for _, r := range string(line[min(start, len(line)):]) {
-		if n++; n > maxExcerpt {
-			after = "..."
-			break
-		}
-		switch {
-		case r == '\t':
-			b.WriteByte(' ')
-		case r == utf8.RuneError || !unicode.IsPrint(r):
-			b.WriteByte('?')
-		default:
-			b.WriteRune(r)
-		}
+	text := []rune(shown(string(line[min(start, len(line)):])))
+	if len(text) > maxExcerpt {
+		text, after = text[:maxExcerpt], "..."
 	}
-	return before + `"` + b.String() + `"` + after
+	return before + `"` + string(text) + `"` + after
+}
+
+// shown is a text of one line, fit to be shown.
+func shown(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t' || r == '\n':
+			return ' '
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
 }

@@ -174,3 +174,14 @@ func amount(n int64) string {
 	}
 	return fmt.Sprintf("%.2fG", float64(n)/1e9)
 }
+
+// Table aligns rows for people, the first being the head. Each letter says how a
+// column stands: l left, r right; s left, and giving way where the table is too
+// wide; i an id, which gives way in its middle.
+func Table(width int, columns string, rows [][]string) string {
+	var all []column
+	for _, c := range columns {
+		all = append(all, column{right: c == 'r', shrink: c == 's' || c == 'i', ids: c == 'i'})
+	}
+	return table(width, all, rows)
+}

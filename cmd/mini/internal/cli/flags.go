@@ -18,6 +18,8 @@ type configFlags struct {
 	set    *pflag.FlagSet
 	keys   map[string]string // of flags that stand for another setting here
 	config []string
+	// between are layers above the user's own settings, and below -c.
+	between []configs.Layer
 }
 
 func (c *configFlags) flags(f *pflag.FlagSet) {
@@ -103,6 +105,7 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 		}
 		layers = append(layers, peers...)
 	}
+	layers = append(layers, c.between...)
 	for _, arg := range c.config {
 		if err := add(configs.Read(arg, configDirs()...)); err != nil {
 			return nil, err

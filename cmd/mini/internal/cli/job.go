@@ -33,6 +33,8 @@ type job struct {
 	earlier *runner.Run
 	// display is the kind of progress that fits.
 	display string
+	// branch is where attempts begin, where that is not their beginning.
+	branch *runner.Branch
 	// obstacle is why a dry run's batch would not start.
 	obstacle error
 	// verdicts are how the evaluation ended; nil where there was none.
@@ -78,7 +80,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
 		Workers: j.cfg.Run.Workers, Samples: j.cfg.Run.Attempts, MaxTries: j.cfg.Run.MaxTries, MaxProviderFailures: j.cfg.Run.MaxProviderFailures,
 		Budget: runner.Budget{Cost: j.cfg.Run.TotalCostLimit, Calls: j.cfg.Run.TotalCalls},
-		Redo:   j.redo, ResumeAttempts: j.cfg.Run.ResumeAttempts, Sync: j.cfg.Run.Fsync, Keep: keeps(j.cfg.Run.Keep),
+		Redo:   j.redo, ResumeAttempts: j.cfg.Run.ResumeAttempts, Sync: j.cfg.Run.Fsync, Keep: keeps(j.cfg.Run.Keep), Branch: j.branch,
 	}
 	if g != nil {
 		b.Sandboxes, b.Submitted = g, g.submission
@@ -175,7 +177,7 @@ func (j *job) begin(ctx context.Context, said io.Writer, b *runner.Batch, enviro
 	if err != nil {
 		return runner.Summary{}, before(err)
 	}
-	if err := announce(said, j.cfg, j.work.dataset.Name, len(j.work.rows), environmentClass, b.Folder.Dir()); err != nil {
+	if err := announce(said, j.command(), j.cfg, j.work.dataset.Name, len(j.work.rows), environmentClass, b.Folder.Dir()); err != nil {
 		return runner.Summary{}, before(err)
 	}
 	if len(changed) > 0 {
@@ -187,10 +189,18 @@ func (j *job) begin(ctx context.Context, said io.Writer, b *runner.Batch, enviro
 	return b.Run(ctx, j.work.rows)
 }
 
+// command is what the user called.
+func (j *job) command() string {
+	if j.branch != nil {
+		return "mini replay"
+	}
+	return "mini bench"
+}
+
 // announce says in two lines what is about to happen.
-func announce(w io.Writer, cfg *configs.Resolved, set string, n int, class, dir string) error {
-	_, err := fmt.Fprintf(w, "mini bench: %s, %s, %s, %s sandboxes, model %s\nfiles go to %s\n",
-		report.Printable(set), report.Count(n, "instance"), report.Count(cfg.Run.Workers, "worker"), class, report.Printable(modelName(cfg)), report.Printable(dir))
+func announce(w io.Writer, command string, cfg *configs.Resolved, set string, n int, class, dir string) error {
+	_, err := fmt.Fprintf(w, "%s: %s, %s, %s, %s sandboxes, model %s\nfiles go to %s\n",
+		command, report.Printable(set), report.Count(n, "instance"), report.Count(cfg.Run.Workers, "worker"), class, report.Printable(modelName(cfg)), report.Printable(dir))
 	if err == nil && cfg.Model.Class == "scripted" {
 		_, err = fmt.Fprintln(w, "the replies are scripted: no model is called, and all else is real")
 	}
@@ -299,7 +309,12 @@ func headerOf(cfg *configs.Resolved, environmentClass string) (trajectories.Head
 	config, err := json.Marshal(map[string]any{
 		"agent": redacted.Agent, "model": redacted.Model, "environment": redacted.Environment, "run": redacted.Run,
 	})
+	image := ""
+	if !onHost(environmentClass) {
+		image = cfg.Environment.Image
+	}
 	return trajectories.Header{
+		Image:       image,
 		MiniVersion: Version, ModelClass: cfg.Model.Class, EnvironmentClass: environmentClass, Config: config,
 		Tools: cfg.Agent.Tools(),
 	}, err

@@ -54,7 +54,7 @@ current folder, or on hundreds of benchmark instances in containers.`,
 	visualFlag(root.Flags())
 	root.InitDefaultVersionFlag()
 	root.Flags().Lookup("version").Usage = "print the version, also -v alone"
-	root.AddCommand(newBench(kill, s), newEval(kill, s), newShell(kill, s))
+	root.AddCommand(newBench(kill, s), newReplay(kill, s), newEval(kill, s), newShell(kill, s))
 	root.AddCommand(newClean(s), newReport(s), newImages(s), newGrade(s), newRegrade(s)) //nolint:contextcheck // cobra hands commands their context
 	root.AddCommand(newConfig(s), newCompletion(s), newDatasets(s), newDoctor(s))        //nolint:contextcheck // as above
 	root.AddCommand(newFakeModel(s), newTrajectories(s))                                 //nolint:contextcheck // as above

@@ -1,0 +1,222 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/minibench/mini/agent/worktree"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/trajectories"
+)
+
+// Config is what Run needs. Environment, Transcript and Command are required.
+type Config struct {
+	// Environment is a fresh sandbox, as the attempt had one. Closing it is the
+	// caller's.
+	Environment env.Environment
+	Transcript  *trajectories.Transcript
+	// Command is how the attempt had the text of an action run: within which
+	// time, and keeping how much of its output.
+	Command func(script string) env.Command
+	// Scrub says that the repository was made honest before the attempt.
+	Scrub    bool
+	Worktree worktree.Config
+	// StopAtFirst leaves the rest away after the first command that diverges.
+	StopAtFirst bool
+	// Watch is told of each command when it is done; nil tells nobody.
+	Watch func(Command)
+}
+
+// Command is a recorded command, and what came of it.
+type Command struct {
+	// Step is the model call that asked for it, from 1; 0 is the start-up command.
+	Step   int    `json:"step"`
+	Record int    `json:"record"` // of its execution in the journal
+	Text   string `json:"command"`
+	Finding
+	Recorded trajectories.Seconds `json:"recorded_seconds"`
+	Took     trajectories.Seconds `json:"seconds"`
+}
+
+// Skipped is the match of a command that was cut short when it was recorded: how
+// far it had come is not known, and it is not run.
+const Skipped Match = "skipped"
+
+// Result is what a replay came to.
+type Result struct {
+	Commands []Command `json:"commands"`
+	Diff     Diff      `json:"diff"`
+}
+
+// First is the first command that diverged; nil where none did.
+func (r Result) First() *Command {
+	for i, c := range r.Commands {
+		if c.Match == Diverged {
+			return &r.Commands[i]
+		}
+	}
+	return nil
+}
+
+// Count is how many commands matched so.
+func (r Result) Count(m Match) int {
+	n := 0
+	for _, c := range r.Commands {
+		if c.Match == m {
+			n++
+		}
+	}
+	return n
+}
+
+// Reproduced says that everything happened again: no command diverged, and the
+// diff, where one is recorded, is the same.
+func (r Result) Reproduced() bool {
+	return r.First() == nil && (r.Diff.State == Reproduced || r.Diff.State == NotRecorded)
+}
+
+// Run makes the sandbox what the attempt's was, runs its commands in their order,
+// and takes the diff at the end. Commands that do something else than they did
+// are findings; an error says that the sandbox was lost or ctx ended, and comes
+// with what was found until then.
+func Run(ctx context.Context, c Config) (Result, error) {
+	p := &pass{Config: c, Result: Result{Commands: []Command{}, Diff: Diff{State: NotTaken}}}
+	err := p.run(ctx)
+	return p.Result, err
+}
+
+// pass is one on its way.
+type pass struct {
+	Config
+	Result
+	stopped bool       // at the first command that diverged
+	last    env.Result // of the newest command
+}
+
+func (p *pass) run(ctx context.Context) error {
+	todo := commandsOf(p.Transcript)
+	// The start-up command comes before the scrub, as in an attempt.
+	setup := 0
+	for setup < len(todo) && todo[setup].step == 0 {
+		setup++
+	}
+	if err := p.all(ctx, todo[:setup]); err != nil || p.stopped {
+		return err
+	}
+	tree, err := p.open(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.all(ctx, todo[setup:]); err != nil || p.stopped {
+		return err
+	}
+	p.Diff, err = p.diff(ctx, tree)
+	return err
+}
+
+// all runs commands one after the other.
+func (p *pass) all(ctx context.Context, todo []recordedCommand) error {
+	for _, r := range todo {
+		done, err := p.again(ctx, r)
+		if err != nil {
+			return fmt.Errorf("step %d: %w", r.step, err)
+		}
+		p.Commands = append(p.Commands, done)
+		if p.Watch != nil {
+			p.Watch(done)
+		}
+		if p.stopped = p.StopAtFirst && done.Match == Diverged; p.stopped {
+			return nil
+		}
+	}
+	return nil
+}
+
+// patience is how many times as long as its limit a command may take that came to
+// its end when it was recorded: a machine that is busy is no difference.
+const patience = 4
+
+// again runs one command.
+func (p *pass) again(ctx context.Context, r recordedCommand) (Command, error) {
+	done := Command{Step: r.step, Record: r.ran.Record, Text: r.ran.Command, Recorded: r.ran.Duration}
+	if r.cutShort {
+		done.Match, done.Difference = Skipped, "it was cut short when it was recorded"
+		return done, nil
+	}
+	c := p.Config.Command(r.ran.Command)
+	if !r.ran.TimedOut {
+		c.Timeout *= patience
+	}
+	now, err := p.Environment.Execute(ctx, c)
+	if err != nil {
+		return done, orCause(ctx, err)
+	}
+	p.last = now
+	done.Finding, done.Took = Examine(r.ran.Execution, now), trajectories.Seconds(now.Duration)
+	return done, nil
+}
+
+// orCause is why ctx ended, if it did; else err.
+func orCause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// open makes the repository honest, where it was, and remembers what diffs are
+// against.
+func (p *pass) open(ctx context.Context) (*worktree.Tree, error) {
+	if p.Scrub {
+		_, err := worktree.Scrub(ctx, p.Environment)
+		if err != nil && !errors.Is(err, worktree.ErrNoRepository) && !errors.Is(err, worktree.ErrNotDisposable) {
+			return nil, orCause(ctx, fmt.Errorf("make the repository honest: %w", err))
+		}
+	}
+	tree, err := worktree.Open(ctx, p.Environment, p.Worktree)
+	if err != nil {
+		return nil, orCause(ctx, err)
+	}
+	return tree, nil
+}
+
+// recordedCommand is one to be run again.
+type recordedCommand struct {
+	step     int
+	ran      trajectories.Ran
+	cutShort bool
+}
+
+// commandsOf are those of an attempt, in their order.
+func commandsOf(t *trajectories.Transcript) []recordedCommand {
+	var all []recordedCommand
+	for _, ran := range t.Setup {
+		all = append(all, recordedCommand{ran: ran})
+	}
+	step := 0
+	for _, e := range t.Entries {
+		if e.Cause == trajectories.CauseReply {
+			step++
+		}
+		for _, ran := range e.Ran {
+			all = append(all, recordedCommand{step: step, ran: ran})
+		}
+	}
+	if n := len(all); n > 0 && t.Import == nil && all[n-1].ran.Told < 0 && wasStopped(t.Outcome) {
+		all[n-1].cutShort = true
+	}
+	return all
+}
+
+// wasStopped says that an attempt was ended by somebody else than its agent, as a
+// rule in mid-command.
+func wasStopped(out *trajectories.Outcome) bool {
+	switch {
+	case out == nil:
+		return false // what is on record was over
+	case out.Class == trajectories.Limit:
+		return out.ExitStatus == "TimeExceeded"
+	}
+	return out.Class == trajectories.Interrupted || out.Class == trajectories.Environment
+}

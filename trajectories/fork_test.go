@@ -1,0 +1,97 @@
+package trajectories_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// parent is a journal of three messages and an outcome.
+func parent(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "parent.jsonl")
+	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "x", Attempt: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cause := range []trajectories.Cause{trajectories.CausePrompt, trajectories.CauseReply, trajectories.CauseObservation} {
+		if _, err := j.Append(trajectories.TypeMessage, trajectories.Message{Cause: cause}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := j.Append(trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Limit}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFork(t *testing.T) {
+	from := parent(t)
+	path := filepath.Join(t.TempDir(), "fork.jsonl")
+	h := trajectories.Header{InstanceID: "x", Attempt: 2, Origin: &trajectories.Origin{SHA256: "ab", Record: 4, Step: 1}}
+	j, err := trajectories.Fork(path, h, trajectories.Read(from))
+	if err != nil {
+		t.Fatal(err)
+	}
+	added, err := j.Append(trajectories.TypeMessage, trajectories.Message{Cause: trajectories.CauseReply})
+	if err != nil || added.ID != 5 || added.Parent != 4 {
+		t.Fatalf("%v, record %d after %d", err, added.ID, added.Parent)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	old, now := lines(t, from), lines(t, path)
+	if len(now) != 5 || !slices.Equal(old[1:4], now[1:4]) {
+		t.Errorf("the history is not repeated as it is:\n%q\n%q", old, now)
+	}
+	for r, err := range trajectories.Read(path) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.ID == 1 {
+			if h, err = trajectories.HeaderOf(r); err != nil || h.Attempt != 2 || h.Origin == nil || h.Origin.SHA256 != "ab" {
+				t.Errorf("%v, header %+v", err, h)
+			}
+		}
+		if h.Inherited(r.ID) != (r.ID <= 4) {
+			t.Errorf("record %d: inherited %t", r.ID, h.Inherited(r.ID))
+		}
+	}
+}
+
+func TestForkFails(t *testing.T) {
+	from := parent(t)
+	for name, h := range map[string]trajectories.Header{
+		"no origin":           {},
+		"a record beyond all": {Origin: &trajectories.Origin{Record: 9}},
+	} {
+		path := filepath.Join(t.TempDir(), "fork.jsonl")
+		if _, err := trajectories.Fork(path, h, trajectories.Read(from)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: a file is left: %v", name, err)
+		}
+	}
+	if _, err := trajectories.Fork(from, trajectories.Header{Origin: &trajectories.Origin{Record: 2}}, trajectories.Read(from)); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("an attempt is overwritten: %v", err)
+	}
+}
+
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+}
