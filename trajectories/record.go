@@ -92,6 +92,9 @@ type Import struct {
 	Format string `json:"format"` // as the file names it, or as mini calls it
 	File   string `json:"file"`   // its base name
 	SHA256 string `json:"sha256"` // of its bytes, in hex
+	// Row is the conversation's place in a file of several, from 1 on; 0 where
+	// the file is of one attempt.
+	Row int `json:"row,omitempty"`
 	// Agent is who made the trajectory, as far as the file says.
 	Agent        string `json:"agent,omitempty"`
 	AgentVersion string `json:"agent_version,omitempty"`
@@ -204,22 +207,25 @@ func Attempts(all []model.Attempt) []Attempt {
 // Execution is what one command did; it precedes the observation made of it.
 // The fields are those of env.Result.
 type Execution struct {
-	Command    string    `json:"command"`
-	Output     Bytes     `json:"output"`
-	Head       int       `json:"head,omitempty"`
-	Truncated  bool      `json:"truncated,omitempty"`
-	Bytes      int64     `json:"bytes"`
-	Chars      int64     `json:"chars"`
-	ExitCode   int       `json:"returncode"`
-	Signal     int       `json:"signal,omitempty"`
-	Start      time.Time `json:"start"`
-	Duration   Seconds   `json:"duration"`
-	TimedOut   bool      `json:"timed_out,omitempty"`
-	Killed     int       `json:"killed,omitempty"`
-	Survivors  int       `json:"survivors,omitempty"`
-	Collateral bool      `json:"collateral,omitempty"`
-	Background []Process `json:"background,omitempty"`
-	OOMKilled  int       `json:"oom_killed,omitempty"`
+	Command   string `json:"command"`
+	Output    Bytes  `json:"output"`
+	Head      int    `json:"head,omitempty"`
+	Truncated bool   `json:"truncated,omitempty"`
+	Bytes     int64  `json:"bytes"`
+	Chars     int64  `json:"chars"`
+	ExitCode  int    `json:"returncode"`
+	// CodeUnknown says that nobody wrote down the exit code, which is then 0:
+	// the attempt was another agent's.
+	CodeUnknown bool      `json:"returncode_unknown,omitempty"`
+	Signal      int       `json:"signal,omitempty"`
+	Start       time.Time `json:"start"`
+	Duration    Seconds   `json:"duration"`
+	TimedOut    bool      `json:"timed_out,omitempty"`
+	Killed      int       `json:"killed,omitempty"`
+	Survivors   int       `json:"survivors,omitempty"`
+	Collateral  bool      `json:"collateral,omitempty"`
+	Background  []Process `json:"background,omitempty"`
+	OOMKilled   int       `json:"oom_killed,omitempty"`
 	// Exception is the sentence the model was told beside the output.
 	Exception string `json:"exception,omitempty"`
 }
