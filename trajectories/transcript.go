@@ -21,6 +21,8 @@ type Transcript struct {
 	// Setup are executions before the first reply: the start-up command.
 	Setup []Ran
 	Diff  *Diff
+	// Others are the records of which nothing above is made, in order.
+	Others []Record
 	// Outcome is nil where the attempt has not ended, or never will.
 	Outcome *Outcome
 }
@@ -33,6 +35,9 @@ type Entry struct {
 	// Call is what it took to get a reply; nil for other messages, and for
 	// replies of agents that did not say.
 	Call *Call
+	// Context is what a reply's call was sent, where that was not every message
+	// before it.
+	Context *Context
 	// Ran are the commands that a reply's actions came to, in order; fewer than
 	// its Actions where not all were run.
 	Ran []Ran
@@ -64,10 +69,11 @@ func Gather(records iter.Seq2[Record, error]) (*Transcript, error) {
 
 // gatherer is what is known on the way through a journal.
 type gatherer struct {
-	t     *Transcript
-	call  *Call // whose reply has not come yet
-	reply int   // the entry whose actions are being run; -1 before the first
-	next  int   // of the reply's executions, the first that nobody was told of
+	t       *Transcript
+	call    *Call    // whose reply has not come yet
+	context *Context // of the call
+	reply   int      // the entry whose actions are being run; -1 before the first
+	next    int      // of the reply's executions, the first that nobody was told of
 }
 
 func (g *gatherer) take(r Record) error {
@@ -87,6 +93,9 @@ func (g *gatherer) take(r Record) error {
 		g.failed()
 		g.call = &Call{}
 		err = json.Unmarshal(r.Data, g.call)
+	case TypeContext:
+		g.context = &Context{}
+		err = json.Unmarshal(r.Data, g.context)
 	case TypeExecution:
 		ran := Ran{Record: r.ID, Told: -1}
 		if err = json.Unmarshal(r.Data, &ran.Execution); err == nil {
@@ -97,10 +106,13 @@ func (g *gatherer) take(r Record) error {
 		err = json.Unmarshal(r.Data, g.t.Diff)
 	case TypeResume: // the end before it was none
 		g.t.Diff, g.t.Outcome = nil, nil
+		g.t.Others = append(g.t.Others, r)
 	case TypeOutcome:
 		g.failed()
 		g.t.Outcome = &Outcome{}
 		err = json.Unmarshal(r.Data, g.t.Outcome)
+	default:
+		g.t.Others = append(g.t.Others, r)
 	}
 	if err != nil {
 		return fmt.Errorf("record %d: %w", r.ID, err)
@@ -112,7 +124,7 @@ func (g *gatherer) take(r Record) error {
 func (g *gatherer) failed() {
 	if g.call != nil {
 		g.t.Failed = append(g.t.Failed, *g.call)
-		g.call = nil
+		g.call, g.context = nil, nil
 	}
 }
 
@@ -121,6 +133,7 @@ func (g *gatherer) message(e Entry) {
 	switch e.Cause {
 	case CauseReply:
 		e.Call, g.call = g.call, nil
+		e.Context, g.context = g.context, nil
 		g.reply, g.next = at, 0
 	case CauseObservation, CauseMalformedPatch:
 		if ran := g.ran(); g.next < len(ran) {
