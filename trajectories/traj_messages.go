@@ -49,9 +49,11 @@ type interruptExtra struct {
 	Timestamp     *float64 `json:"timestamp,omitempty"` // of another agent's messages alone
 }
 
-// timeExtra is all there is of a plain message of another agent's.
-type timeExtra struct {
-	Timestamp *float64 `json:"timestamp"`
+// plainExtra is what else is known of a message of another agent's: agents differ
+// in what a user's turn is.
+type plainExtra struct {
+	Timestamp *float64 `json:"timestamp,omitempty"`
+	Cause     Cause    `json:"cause"`
 }
 
 type exitExtra struct {
@@ -122,8 +124,8 @@ func (t *translator) extra(m Message, at time.Time) any {
 	case CauseNotRun:
 		return t.interrupt("NotRun", m, at)
 	}
-	if t.imported && !at.IsZero() {
-		return timeExtra{stamp(at)}
+	if t.imported {
+		return plainExtra{stamp(at), m.Cause}
 	}
 	return nil
 }

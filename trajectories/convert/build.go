@@ -3,7 +3,6 @@ package convert
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -29,7 +28,7 @@ type builder struct {
 
 func newBuilder(src source, format string) *builder {
 	return &builder{src: src, from: trajectories.Import{
-		Format: format, File: filepath.Base(src.path), SHA256: src.sha256, Row: src.row,
+		Format: format, File: src.base(), SHA256: src.sha256, Row: src.row,
 	}}
 }
 

@@ -42,6 +42,9 @@ func (c *conversation) read(turns []trajectories.Turn) error {
 		_ = json.Unmarshal(t.Raw, &d) // fields of other types say nothing
 		c.b.unread(t.Raw, t.Role == model.Assistant)
 		switch {
+		case d.Extra.Cause != nil && t.Interrupt == "" && !d.recorded():
+			c.b.message(c.plain(t, d), causeOf(*d.Extra.Cause), t.Time)
+			c.open = c.open && t.Role == model.Tool
 		case t.Role == model.Assistant:
 			c.reply(t, d)
 		case t.Role == "exit":
@@ -56,6 +59,18 @@ func (c *conversation) read(turns []trajectories.Turn) error {
 		}
 	}
 	return c.b.err
+}
+
+// recorded says that the file has an output beside what the model was shown.
+func (d details) recorded() bool { return len(d.Extra.RawOutput) > 0 || len(d.Extra.ReturnCode) > 0 }
+
+// causeOf takes the causes of messages that stand by themselves.
+func causeOf(text string) trajectories.Cause {
+	switch cause := trajectories.Cause(text); cause {
+	case trajectories.CausePrompt, trajectories.CauseObservation, trajectories.CauseMalformedPatch:
+		return cause
+	}
+	return ""
 }
 
 func (c *conversation) plain(t *trajectories.Turn, d details) model.Message {
@@ -258,7 +273,6 @@ func (c *conversation) told(t *trajectories.Turn, d details) {
 
 // observe is the answer to a command, or to a call of another tool.
 func (c *conversation) observe(t *trajectories.Turn, d details, m model.Message) {
-	recorded := len(d.Extra.RawOutput) > 0 || len(d.Extra.ReturnCode) > 0 // beside what the model was shown
 	a, ok := action{}, false
 	if t.Role == model.Tool || t.Result != nil || c.open {
 		a, ok = c.take(t.CallID)
@@ -268,7 +282,7 @@ func (c *conversation) observe(t *trajectories.Turn, d details, m model.Message)
 	case !ok && t.Role == model.User && t.Result == nil: // a plain turn
 		c.b.message(m, "", t.Time)
 		return
-	case !ok && t.Role == model.Tool && !recorded: // no shell
+	case !ok && t.Role == model.Tool && !d.recorded(): // no shell
 		c.b.message(m, trajectories.CauseObservation, t.Time)
 		return
 	case t.Result != nil && t.Result.ExitCode == -1 && t.Result.Exception == notExecuted:

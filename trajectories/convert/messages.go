@@ -98,6 +98,7 @@ type details struct {
 		RawOutput     json.RawMessage `json:"raw_output"`
 		ReturnCode    json.RawMessage `json:"returncode"`
 		TimedOut      bool            `json:"timed_out"` // as mini derives it
+		Cause         *string         `json:"cause"`     // likewise
 		Exception     string          `json:"exception_type"`
 		Response      json.RawMessage `json:"response"`
 		Model         string          `json:"model"`
@@ -116,7 +117,7 @@ var (
 	}
 	knownExtra = []string{
 		"actions", "response", "model", "cost", "model_response", "exit_status", "submission", "raw_output", "returncode",
-		"timestamp", "exception_info", "exception", "exception_type", "exception_str", "traceback", "interrupt_type", "n_actions", "timed_out",
+		"timestamp", "exception_info", "exception", "exception_type", "exception_str", "traceback", "interrupt_type", "n_actions", "timed_out", "cause",
 	}
 )
 

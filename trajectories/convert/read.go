@@ -26,9 +26,11 @@ type source struct {
 	row    int
 }
 
+func (s source) base() string { return filepath.Base(s.path) }
+
 // name is the file's, without the endings that say what it is.
 func (s source) name() string {
-	name := filepath.Base(s.path)
+	name := s.base()
 	for _, ending := range []string{".json", ".jsonl", ".traj", ".trajectory"} {
 		name = strings.TrimSuffix(name, ending)
 	}

@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,9 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/atif"
 	"github.com/minibench/mini/trajectories/convert"
 )
 
@@ -136,7 +139,29 @@ func corpus(t *testing.T) []string {
 	return files
 }
 
-func TestRealFilesComeBackFromTrajJSON(t *testing.T) {
+// interchange writes ATIF of an attempt and reads it again.
+func interchange(t *testing.T, f *convert.File) *convert.File {
+	t.Helper()
+	tr, err := trajectories.Gather(f.Records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc bytes.Buffer
+	if _, err := atif.Write(&doc, tr, atif.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), f.Header.InstanceID+".json")
+	if err := os.WriteFile(path, doc.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := convert.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+func TestRealFilesComeBack(t *testing.T) {
 	for _, path := range corpus(t) {
 		name := filepath.Base(filepath.Dir(path)) + "/" + filepath.Base(path)
 		t.Run(name, func(t *testing.T) {
@@ -148,12 +173,17 @@ func TestRealFilesComeBackFromTrajJSON(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Log(f.Format, f.Header.InstanceID, f.Lost)
-				first, again := gather(t, f), gather(t, derive(t, f))
+				first := gather(t, f)
 				if len(first.Messages) == 0 {
 					t.Error("no messages")
 				}
-				if diff := cmp.Diff(first, again); diff != "" {
-					t.Errorf("(-first +again):\n%s", diff)
+				if diff := cmp.Diff(first, gather(t, derive(t, f))); diff != "" {
+					t.Errorf("by way of .traj.json (-first +again):\n%s", diff)
+				}
+				// A message without a time gets that of the one before it there.
+				timeless := cmpopts.IgnoreFields(saidMessage{}, "Time")
+				if diff := cmp.Diff(first, gather(t, interchange(t, f)), timeless); diff != "" {
+					t.Errorf("by way of ATIF (-first +again):\n%s", diff)
 				}
 			}
 		})
