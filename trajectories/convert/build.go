@@ -101,6 +101,7 @@ type ending struct {
 	submission string
 	partial    string // mini's own: the work of an attempt that does not count
 	auto       bool   // the submission is not the agent's own word
+	worktree   bool   // it is what was found in the working tree, also where the agent was done
 	err, stack string
 	steps      int // model calls; 0 where the file does not count them
 	cost       *model.Cost

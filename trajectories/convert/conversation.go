@@ -21,10 +21,12 @@ type conversation struct {
 
 	at      time.Time // of the newest message that has a time
 	replied bool      // there was a reply
-	open    bool      // the newest reply has had no answer by the user
+	open    bool      // the newest reply has had no answer but refusals of its calls
 	pending []action  // of the newest reply, not run yet
 	single  bool      // it has one action: then times say how long that took
 	dropped []int     // replies that later calls were not sent
+
+	refusals int // whose replies are not in the file
 }
 
 type action struct {
@@ -44,7 +46,7 @@ func (c *conversation) read(turns []trajectories.Turn) error {
 		switch {
 		case d.Extra.Cause != nil && t.Interrupt == "" && !d.recorded():
 			c.b.message(c.plain(t, d), causeOf(*d.Extra.Cause), t.Time)
-			c.open = c.open && t.Role == model.Tool
+			c.open = false
 		case t.Role == model.Assistant:
 			c.reply(t, d)
 		case t.Role == "exit":
@@ -193,7 +195,7 @@ func (c *conversation) interrupt(t *trajectories.Turn, d details) {
 // bringBack adds a reply that was refused and left out of the messages, where
 // its answer quotes it.
 func (c *conversation) bringBack(t *trajectories.Turn, d details) {
-	if c.open { // it stands there
+	if c.open || t.Role == model.Tool { // it stands there
 		return
 	}
 	var m model.Message
@@ -204,6 +206,7 @@ func (c *conversation) bringBack(t *trajectories.Turn, d details) {
 		m = model.Message{Content: asString(d.Extra.ModelResponse)}
 	default:
 		c.b.lose("a reply that was refused for its format is not in the file", 1)
+		c.refusals++
 		return
 	}
 	m.Role = model.Assistant
@@ -277,7 +280,7 @@ func (c *conversation) observe(t *trajectories.Turn, d details, m model.Message)
 	if t.Role == model.Tool || t.Result != nil || c.open {
 		a, ok = c.take(t.CallID)
 	}
-	c.open = c.open && t.Role == model.Tool
+	c.open = false
 	switch {
 	case !ok && t.Role == model.User && t.Result == nil: // a plain turn
 		c.b.message(m, "", t.Time)

@@ -65,7 +65,14 @@ func formatOf(data []byte) format {
 		if info := fields["info"]; has("messages") && mentions(info, "mini_version", "model_stats") {
 			return formatMini
 		}
-		return formatMessages
+		list := fields["messages"]
+		if !has("messages") {
+			list = fields["conversations"]
+		}
+		var items []map[string]json.RawMessage
+		if itemFormat(list) == formatMessage || json.Unmarshal(list, &items) != nil || len(items) == 0 {
+			return formatMessages // with what is wrong with the list for its reader to say
+		}
 	case has("role"), asString(fields["object"]) == "response", asString(fields["type"]) == "function_call_output":
 		return formatMessage
 	case has("source") && has("action", "observation", "kind"), has("kind", "observation") && has("id"):
@@ -204,17 +211,36 @@ func unknown(data []byte) error {
 	return fmt.Errorf("%w: an object with %s", ErrUnknown, strings.Join(names, ", "))
 }
 
-// explain says what encoding/json found, without Go's type names.
+// explain says what encoding/json found, without Go's type names. What stands
+// around it, as the place, stays.
 func explain(err error) error {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		where := ""
-		if t.Field != "" {
-			where = t.Field + ": "
-		}
-		return fmt.Errorf("%sa %s is of the wrong type here", where, t.Value)
+		return around(err, t, fmt.Errorf("%s is of the wrong type here", strings.TrimPrefix(t.Field+": "+kindOf(t.Value), ": ")))
 	}
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("not JSON, or cut off (byte %d): %w", s.Offset, err)
+		return around(err, s, fmt.Errorf("not JSON, or cut off (byte %d): %w", s.Offset, s))
 	}
 	return err
+}
+
+// around puts other words for the error within another one.
+func around(err, within, words error) error {
+	before, found := strings.CutSuffix(err.Error(), within.Error())
+	if !found || before == "" {
+		return words
+	}
+	return fmt.Errorf("%s%w", before, words)
+}
+
+func kindOf(value string) string {
+	kind, _, _ := strings.Cut(value, " ") // a number stands there itself
+	switch kind {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "bool":
+		return "true or false"
+	}
+	return "a " + kind
 }

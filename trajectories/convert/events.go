@@ -49,7 +49,7 @@ func readHistory(src source, data []byte) (*File, error) {
 	if err := r.read(row.History); err != nil {
 		return nil, fmt.Errorf("history%w", err)
 	}
-	e := ending{status: r.status, cost: row.Metrics.Cost}
+	e := ending{status: r.status, cost: row.Metrics.Cost, worktree: true}
 	if row.Error != nil {
 		e.err = *row.Error
 	}

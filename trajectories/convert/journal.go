@@ -72,3 +72,78 @@ func lossOf(text string) Loss {
 	}
 	return Loss{What: text, Times: 1}
 }
+
+// Adopted are the records of a journal as they go into another run: with an
+// import record after the header, where there is none. The records behind it
+// move by one, and so do those that name them.
+func Adopted(f *File, path string) iter.Seq2[trajectories.Record, error] {
+	from := trajectories.Import{
+		Format: f.Format, File: source{path: path}.base(), SHA256: f.SHA256,
+		Agent: "mini", AgentVersion: f.Header.MiniVersion,
+	}
+	return func(yield func(trajectories.Record, error) bool) {
+		n, at := 0, 0 // at is the id of the import record, where one is put in
+		for r, err := range f.Records {
+			n++
+			if err == nil && n == before {
+				if r.Type != trajectories.TypeImport {
+					at = r.ID
+					raw, encErr := trajectories.Encode(from)
+					if !yield(trajectories.Record{ID: r.ID, Parent: r.Parent, Type: trajectories.TypeImport, Time: r.Time, Data: raw}, encErr) || encErr != nil {
+						return
+					}
+				}
+			}
+			if err == nil && at > 0 {
+				err = shift(&r, at)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// shift moves a record by one, with the records that it names. What followed the
+// header follows the import record now.
+func shift(r *trajectories.Record, importRecord int) error {
+	var err error
+	switch r.Type {
+	case trajectories.TypeContext:
+		err = change(r, func(c *trajectories.Context) {
+			for i := range c.Sent {
+				if p := &c.Sent[i]; p.Message == nil {
+					p.From, p.To = moved(p.From), moved(p.To)
+				}
+			}
+		})
+	case trajectories.TypeResume:
+		err = change(r, func(x *trajectories.Resume) { x.Record = moved(x.Record) })
+	case trajectories.TypeReplay:
+		err = change(r, func(x *trajectories.Replay) { x.Record = moved(x.Record) })
+	}
+	r.ID, r.Parent = r.ID+1, moved(r.Parent)
+	if r.Parent < before {
+		r.Parent = importRecord
+	}
+	return err
+}
+
+// moved is where a record stands now; the header stays.
+func moved(id int) int {
+	if id < before {
+		return id
+	}
+	return id + 1
+}
+
+func change[T any](r *trajectories.Record, f func(*T)) error {
+	var data T
+	if err := json.Unmarshal(r.Data, &data); err != nil {
+		return fmt.Errorf("record %d: %w", r.ID, explain(err))
+	}
+	f(&data)
+	raw, err := trajectories.Encode(data)
+	r.Data = raw
+	return err
+}

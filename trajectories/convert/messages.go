@@ -45,6 +45,9 @@ func readMessageList(src source, list []json.RawMessage) (*File, error) {
 }
 
 func (b *builder) messages(list []json.RawMessage) (*File, error) {
+	if len(list) == 0 {
+		return nil, errors.New("there are no messages")
+	}
 	data, err := json.Marshal(list)
 	if err != nil {
 		return nil, explain(err)
@@ -162,7 +165,7 @@ func printable(name string) string {
 // saysNothing: null, false, an empty value, or only such things within.
 func saysNothing(raw json.RawMessage) bool {
 	var v any
-	return json.Unmarshal(raw, &v) == nil && empty(v)
+	return len(raw) == 0 || json.Unmarshal(raw, &v) == nil && empty(v)
 }
 
 func empty(v any) bool {

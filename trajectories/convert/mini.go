@@ -38,6 +38,9 @@ func readMini(src source, data []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(t.Turns) == 0 {
+		return nil, errors.New("there are no messages")
+	}
 	format := t.Format
 	if format == "" {
 		format = trajectories.FormatV1 // older than the field
@@ -69,9 +72,7 @@ func readMini(src source, data []byte) (*File, error) {
 	if e.cost != nil && !near(*e.cost, b.cost) {
 		b.lose("the costs of single calls are not all in the file; the total is kept", 1)
 	}
-	if e.steps > b.replies {
-		b.lose("a call whose reply is not in the file; it counts as a step", e.steps-b.replies)
-	}
+	b.lose("a call whose reply is not in the file; it counts as a step", e.steps-b.replies-c.refusals)
 	b.end(e)
 	return b.done()
 }

@@ -99,8 +99,9 @@ func (v verdict) outcome(e ending, start, end time.Time) trajectories.Outcome {
 		return out
 	}
 	out.Submission, out.Source = trajectories.Bytes(e.submission), trajectories.SourceSubmitted
-	if v.auto {
-		out.Autosubmitted, out.Source = true, trajectories.SourceWorktree
+	out.Autosubmitted = v.auto
+	if v.auto || e.worktree {
+		out.Source = trajectories.SourceWorktree
 	}
 	return out
 }

@@ -265,7 +265,11 @@ func (r *sweReader) reply(m sweMessage, out model.Message) {
 	same := func(s sweStep) bool {
 		return s.Response == out.Content && (m.Action == nil || s.Action == *m.Action)
 	}
-	if i := slices.IndexFunc(r.steps[r.next:], same); i >= 0 {
+	i := slices.IndexFunc(r.steps[r.next:], same)
+	if i < 0 && r.next < len(r.steps) && m.Action != nil && r.steps[r.next].Action == *m.Action {
+		i = 0 // one of the two was changed by hand, as demonstrations are
+	}
+	if i >= 0 {
 		for range i { // not in the history
 			r.left(r.steps[r.next], false)
 		}

@@ -24,6 +24,7 @@ const groupsKey = "mini-flag-groups"
 var commandGroups = []group{
 	{"run", []string{"bench", "replay", "eval", "grade", "regrade"}},
 	{"look", []string{"report", "shell", "datasets"}},
+	{"trajectories", []string{"import", "export"}},
 	{"set up", []string{"config", "doctor", "images", "clean", "fake-model", "completion"}},
 }
 
