@@ -78,11 +78,16 @@ func statusOfError(text string) string {
 	low := strings.ToLower(text)
 	for _, sign := range []struct{ word, status string }{
 		{"stuck", "stuck"},
-		{"maximum iteration", "max_iterations"}, {"max_iteration", "max_iterations"},
-		{"maximum budget", "max_budget"}, {"budget", "max_budget"},
+		{"maximum iteration", "max_iterations"},
+		{"max_iteration", "max_iterations"},
+		{"maximum budget", "max_budget"},
+		{"budget", "max_budget"},
 		{"contextwindow", "ContextWindowExceededError"},
 		{"agentruntime", "AgentRuntimeError"},
-		{"llm", "llm_error"}, {"litellm", "llm_error"}, {"authentication", "AuthenticationError"}, {"ratelimit", "RateLimitError"},
+		{"llm", "llm_error"},
+		{"litellm", "llm_error"},
+		{"authentication", "AuthenticationError"},
+		{"ratelimit", "RateLimitError"},
 	} {
 		if strings.Contains(low, sign.word) {
 			return sign.status

@@ -117,13 +117,13 @@ func line(in *bufio.Reader) ([]byte, error) {
 		whole = append(whole, part...)
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-		case err != nil && !errors.Is(err, io.EOF):
-			return nil, unwrapPath(err)
-		case err != nil || len(bytes.TrimSpace(whole)) > 0:
+			continue
+		case errors.Is(err, io.EOF), err == nil && len(bytes.TrimSpace(whole)) > 0:
 			return whole, nil
-		default:
-			whole = whole[:0]
+		case err != nil:
+			return nil, unwrapPath(err)
 		}
+		whole = whole[:0]
 	}
 }
 

@@ -61,7 +61,7 @@ type essence struct {
 
 func essenceOf(t *testing.T, path string) essence {
 	t.Helper()
-	data, err := os.ReadFile(path) //nolint:gosec // a test file
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

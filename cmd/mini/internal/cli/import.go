@@ -33,8 +33,9 @@ content says. Folders are walked.
 
 An attempt is made of each file, or of each line of a file of lines. The same
 instance again becomes its attempts 1, 2, ...; the same file again is skipped.
-What could not be kept is listed at the end. Files that cannot be read are named,
-the others go on, and the exit code is 3.`,
+What could not be kept is listed at the end. Files that cannot be read are
+named, the others go on, and the exit code is 3. A file, or a line of one, may
+have 512 MB; reading it takes several times that in memory.`,
 		Example: `  mini import -o runs/theirs trajs/*.traj.json
   mini import -o runs/theirs -v output.jsonl && mini eval -p runs/theirs`,
 		Args: atLeastOne("files or folders of trajectories"),
@@ -104,37 +105,40 @@ type importing struct {
 }
 
 // file takes in every attempt of a file. The error is about the run's folder.
+// In a folder there is more than trajectories: a file of it that holds none is
+// passed over.
 func (i *importing) file(f trajectoryFile) error {
-	bad := 0
+	var first error
+	good, bad, unknown := 0, 0, 0
 	for t, err := range convert.All(f.path) {
-		switch {
-		case err == nil:
+		if err == nil {
 			err = i.take(f.path, t)
-			if bad, ok := errors.AsType[*recordsError](err); ok {
-				i.fail(f.path, bad.err)
+			if wrong, ok := errors.AsType[*recordsError](err); ok {
+				err = wrong.err
 			} else if err != nil {
 				return err
 			}
-		case f.found && errors.Is(err, convert.ErrUnknown): // in a folder there is more than trajectories
-			i.sum.Passed++
-			return nil
-		case bad > 0: // one line is enough
-			bad++
-			i.sum.Failed++
-		default:
-			bad++
-			i.fail(f.path, err)
+		}
+		if err == nil {
+			good++
+			continue
+		}
+		if bad++; bad == 1 {
+			first = err
+		}
+		if errors.Is(err, convert.ErrUnknown) {
+			unknown++
 		}
 	}
-	if bad > 1 {
-		i.tell.alike(f.path, bad-1)
+	switch {
+	case bad == 0:
+	case f.found && good == 0 && bad == unknown:
+		i.sum.Passed++
+	default:
+		i.sum.Failed += bad
+		i.tell.failed(f.path, first, bad-1)
 	}
 	return nil
-}
-
-func (i *importing) fail(path string, err error) {
-	i.sum.Failed++
-	i.tell.failed(path, err)
 }
 
 func (i *importing) take(path string, t *convert.File) error {

@@ -77,6 +77,7 @@ type importLine struct {
 	Lost       []string           `json:"lost,omitempty"`
 	Skipped    string             `json:"skipped,omitempty"` // the attempt that it is already
 	Error      string             `json:"error,omitempty"`
+	Others     int                `json:"other_rows,omitempty"` // that were not read either
 }
 
 func (t *importTeller) added(path string, f *convert.File, in runner.Imported) {
@@ -109,23 +110,19 @@ func (t *importTeller) skipped(path string, f *convert.File, where string) {
 	_, _ = fmt.Fprintf(t.err, "mini: %s is %s already, and is skipped\n", report.Printable(place(path, f.Row)), report.Printable(where))
 }
 
-func (t *importTeller) failed(path string, err error) {
+// failed names what is wrong with a file; of many rows the first is enough.
+func (t *importTeller) failed(path string, err error, others int) {
 	if t.json != nil {
-		_ = t.json.Encode(importLine{File: path, Error: err.Error()})
+		_ = t.json.Encode(importLine{File: path, Error: err.Error(), Others: others})
 	}
-	_, _ = fmt.Fprintf(t.err, "mini: %s\n", report.Printable(err.Error())) // only for people
-}
-
-// alike sums up the rows of a file that were not read, beside the first.
-func (t *importTeller) alike(path string, n int) {
-	_, _ = fmt.Fprintf(t.err, "mini: %s: %s not read either\n", report.Printable(path), more(n, "row")) // only for people
-}
-
-func more(n int, noun string) string {
-	if n == 1 {
-		return "1 more " + noun + " was"
+	also := ""
+	switch {
+	case others == 1:
+		also = "; 1 more row was not read"
+	case others > 1:
+		also = fmt.Sprintf("; %d more rows were not read", others)
 	}
-	return fmt.Sprintf("%d more %ss were", n, noun)
+	_, _ = fmt.Fprintf(t.err, "mini: %s%s\n", report.Printable(err.Error()), also) // only for people
 }
 
 func place(path string, row int) string {
