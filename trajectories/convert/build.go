@@ -18,6 +18,7 @@ type builder struct {
 	from   trajectories.Import
 	body   []trajectories.Record
 	losses []Loss
+	beside map[string]any // what a file says beside its own format, as a verdict
 
 	replies     int
 	usage       model.Usage // of the calls
@@ -185,8 +186,11 @@ func (b *builder) extra(object json.RawMessage, without ...string) {
 	var fields map[string]any
 	d := json.NewDecoder(strings.NewReader(string(object)))
 	d.UseNumber()
-	if d.Decode(&fields) != nil || len(fields) == 0 {
-		return
+	if d.Decode(&fields) != nil {
+		fields = map[string]any{}
+	}
+	if len(b.beside) > 0 {
+		fields["file"] = b.beside
 	}
 	for _, name := range without {
 		delete(fields, name)
@@ -198,5 +202,27 @@ func (b *builder) extra(object json.RawMessage, without ...string) {
 	}
 	if len(fields) > 0 {
 		b.from.Extra = raw
+	}
+}
+
+// others keeps the fields of a file that its format does not have.
+func (b *builder) others(file json.RawMessage, own ...string) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(file, &fields) != nil {
+		return
+	}
+	for _, name := range own {
+		delete(fields, name)
+	}
+	for name, value := range fields {
+		var v any
+		d := json.NewDecoder(strings.NewReader(string(value)))
+		if d.UseNumber(); d.Decode(&v) != nil || empty(v) {
+			continue
+		}
+		if b.beside == nil {
+			b.beside = map[string]any{}
+		}
+		b.beside[name] = v
 	}
 }

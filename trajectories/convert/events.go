@@ -44,6 +44,7 @@ func readHistory(src source, data []byte) (*File, error) {
 	}
 	b := newBuilder(src, formatOpenHands)
 	b.header.InstanceID, b.header.ModelName = row.ID, firstOf(row.Metadata.LLM.Model, row.Metadata.LLM1.Model)
+	b.lose("the row of the dataset and the instruction, beside the history", b2i(mentions(data, "instance", "instruction")))
 	b.extra(data, "history", "instance_id", "instruction", "instance")
 	r := newEventReader(b)
 	if err := r.read(row.History); err != nil {

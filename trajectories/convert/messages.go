@@ -3,6 +3,7 @@ package convert
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -140,8 +141,8 @@ func (b *builder) unread(raw json.RawMessage, reply bool) {
 }
 
 func (b *builder) unreadOf(fields map[string]json.RawMessage, known []string, text string) {
-	for name, value := range fields {
-		if slices.Contains(known, name) || saysNothing(value) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if slices.Contains(known, name) || saysNothing(fields[name]) {
 			continue
 		}
 		if len(name) > 40 {

@@ -52,6 +52,7 @@ func readMini(src source, data []byte) (*File, error) {
 	b.header.ModelClass, b.header.EnvironmentClass = info.Config.ModelType, info.Config.EnvironmentType
 	b.header.Image = info.Config.Environment.Image
 	b.from.Agent, b.from.AgentVersion = "mini-swe-agent", t.Info.MiniVersion
+	b.others(data, "info", "messages", "trajectory_format", "instance_id")
 	b.extra(t.Info.Raw, "submission", "exit_status", "exception_str", "traceback", "partial_patch", "mini_version")
 
 	e := ending{

@@ -33,6 +33,7 @@ type sweStep struct {
 	State       json.RawMessage `json:"state"`
 	Seconds     float64         `json:"execution_time"`
 	Query       json.RawMessage `json:"query"`
+	Extra       json.RawMessage `json:"extra_info"`
 }
 
 // sweMessage is one message as the model saw it.
@@ -42,6 +43,7 @@ type sweMessage struct {
 	Type    string          `json:"message_type"`
 	Demo    bool            `json:"is_demo"`
 	Action  *string         `json:"action"`
+	Thought string          `json:"thought"`
 	Calls   []struct {
 		ID       string `json:"id"`
 		Function struct {
@@ -83,6 +85,7 @@ func readSWE(src source, data []byte) (*File, error) {
 	}
 	b := newBuilder(src, formatSWEAgent)
 	b.from.Agent, b.from.AgentVersion = "SWE-agent", info.Version
+	b.others(data, "environment", "trajectory", "history", "info", "replay_config")
 	b.describe(f)
 	r := sweReader{b: b, steps: f.Steps}
 	if err := r.read(f.History); err != nil {
@@ -162,11 +165,13 @@ type sweReader struct {
 }
 
 func (r *sweReader) read(history []sweMessage) error {
-	states, queries := 0, 0
+	states, queries, extras := 0, 0, 0
 	for _, s := range r.steps {
 		states += b2i(!saysNothing(s.State) && asString(s.State) != "")
 		queries += b2i(!saysNothing(s.Query))
+		extras += b2i(!saysNothing(s.Extra))
 	}
+	r.b.lose("the field \"extra_info\" of a step", extras)
 	r.b.lose("the state of the shell after a step (open file, folder)", states)
 	r.b.lose("what a call was sent, where that was not the history as it stands", queries)
 	for i, m := range history {
@@ -262,6 +267,9 @@ func (m sweMessage) thinking() string {
 func (r *sweReader) reply(m sweMessage, out model.Message) {
 	r.finishStep()
 	r.begun, r.step, r.ran = true, nil, false
+	if !strings.Contains(out.Content, strings.TrimSpace(m.Thought)) {
+		r.b.lose("the thought of a reply, where it is not in its words", 1)
+	}
 	same := func(s sweStep) bool {
 		return s.Response == out.Content && (m.Action == nil || s.Action == *m.Action)
 	}
