@@ -71,7 +71,7 @@ func TestImporterAddsAttemptsBesideOthers(t *testing.T) {
 			break
 		}
 	}
-	preds, err := os.ReadFile(filepath.Join(dir, "preds.json")) //nolint:gosec // a test's folder
+	preds, err := os.ReadFile(filepath.Join(dir, "preds.json"))
 	var all map[string]trajectories.Prediction
 	if err = errors.Join(err, json.Unmarshal(preds, &all)); err != nil || all["org__a-1"].Model != "maker/small" {
 		t.Errorf("predictions %v; %v", all, err)
@@ -87,7 +87,7 @@ func TestImporterLeavesNothingOfWhatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer folder.Close() //nolint:errcheck // only a lock
+	defer folder.Close()
 	in, err := folder.Importer("1")
 	if err != nil {
 		t.Fatal(err)
