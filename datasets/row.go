@@ -154,6 +154,15 @@ const maxID = 200
 // would stand beside them.
 var reserved = []string{"run.json", "config.yaml", "preds.json", "results.json", "events.jsonl", "logs"}
 
+// CheckID refuses an id that does not come from a dataset, by the rules for
+// those that do: it cannot be, or should not be, the name of a folder.
+func CheckID(id string) error {
+	if id == "" {
+		return errors.New("instance_id is missing")
+	}
+	return checkID(id)
+}
+
 // checkID refuses ids that could not be, or should not be, the name of a
 // folder: they come from files of strangers.
 func checkID(id string) error {

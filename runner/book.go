@@ -156,6 +156,15 @@ func (b *book) nextAttempt(t task) int {
 	return e.last
 }
 
+// nextSample reserves the number of an attempt that is a sample of its own.
+func (b *book) nextSample(id string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entry(id)
+	e.last++
+	return e.last
+}
+
 // counts says whether a sample of an instance has a result.
 func (b *book) counts(id string, k int) bool {
 	b.mu.Lock()

@@ -119,6 +119,12 @@ func (f *Folder) Begin(m Manifest, config []byte) (changed []string, err error) 
 	return changed, writeJSON(filepath.Join(f.dir, runFile), m)
 }
 
+// Begun says whether the folder has a run.json: a session began in it.
+func (f *Folder) Begun() bool {
+	_, err := os.Lstat(filepath.Join(f.dir, runFile))
+	return err == nil
+}
+
 // End completes run.json after a session.
 func (f *Folder) End(s Summary) error {
 	m, err := f.manifest()

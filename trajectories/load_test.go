@@ -91,6 +91,29 @@ func TestParse(t *testing.T) {
 				{Role: model.Tool, Content: "no", CallID: "a", Interrupt: "FormatError"},
 			}},
 		},
+		"Responses API": {
+			`[{"object":"response","output":[{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]},` +
+				`{"type":"message","content":[{"type":"output_text","text":"Look."}]},` +
+				`{"type":"function_call","call_id":"c1","name":"bash","arguments":"{\"command\":\"ls\"}"}],"extra":{"actions":[{"command":"ls","tool_call_id":"c1"}]}},` +
+				`{"type":"function_call_output","call_id":"c1","output":"shown","extra":{"raw_output":"all","returncode":3}}]`,
+			trajectories.Trajectory{Turns: []trajectories.Turn{
+				{Role: model.Assistant, Content: "Look.", Reasoning: "hm", Commands: []string{"ls"}, Calls: []model.Call{
+					{ID: "c1", Name: "bash", Arguments: `{"command":"ls"}`},
+				}},
+				{Role: model.Tool, Content: "shown", CallID: "c1", Result: &trajectories.Result{Output: "all", Complete: true, ExitCode: 3, Known: true}},
+			}},
+		},
+		"actions say which calls are commands": {
+			`[{"role":"assistant","content":null,"tool_calls":[{"id":"a","function":{"name":"editor","arguments":"{\"command\":\"view\"}"}},` +
+				`{"id":"b","function":{"name":"find","arguments":"{}"}}],"extra":{"actions":[{"command":"find x","tool_call_id":"b"}]}},` +
+				`{"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"editor","arguments":"{\"command\":\"view\"}"}}],"extra":{"actions":[]}}]`,
+			trajectories.Trajectory{Turns: []trajectories.Turn{
+				{Role: model.Assistant, Commands: []string{"find x"}, Calls: []model.Call{
+					{ID: "a", Name: "editor", Arguments: `{"command":"view"}`}, {ID: "b", Name: "find", Arguments: "{}"},
+				}},
+				{Role: model.Assistant, Calls: []model.Call{{ID: "c", Name: "editor", Arguments: `{"command":"view"}`}}},
+			}},
+		},
 		"no messages yet": {`{"messages":[]}`, trajectories.Trajectory{}},
 	}
 	for name, test := range tests {

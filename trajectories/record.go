@@ -92,6 +92,9 @@ type Import struct {
 	Format string `json:"format"` // as the file names it, or as mini calls it
 	File   string `json:"file"`   // its base name
 	SHA256 string `json:"sha256"` // of its bytes, in hex
+	// Row is the conversation's place in a file of several, from 1 on; 0 where
+	// the file is of one attempt.
+	Row int `json:"row,omitempty"`
 	// Agent is who made the trajectory, as far as the file says.
 	Agent        string `json:"agent,omitempty"`
 	AgentVersion string `json:"agent_version,omitempty"`

@@ -1,12 +1,12 @@
 package trajectories
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
-	"strconv"
-	"time"
+	"strings"
 
 	"github.com/minibench/mini/model"
 )
@@ -40,6 +40,7 @@ func Derive(journal, path string) error {
 // summary is what stands at the head of the file and is known at its end.
 type summary struct {
 	header  Header
+	source  *Import // where the attempt was another agent's
 	outcome Outcome // its totals are counted where the attempt never ended
 }
 
@@ -56,6 +57,9 @@ func summarize(journal string) (summary, error) {
 		switch r.Type {
 		case TypeHeader:
 			err = json.Unmarshal(r.Data, &s.header)
+		case TypeImport:
+			s.source = &Import{}
+			err = json.Unmarshal(r.Data, s.source)
 		case TypeCall:
 			var c struct {
 				Cost  model.Cost  `json:"cost"`
@@ -98,6 +102,8 @@ type trajInfo struct {
 	Submission  string `json:"submission"`
 	Exception   string `json:"exception_str,omitempty"`
 	Traceback   string `json:"traceback,omitempty"`
+	// PartialPatch is mini's own: the work of an attempt that does not count.
+	PartialPatch string `json:"partial_patch,omitempty"`
 }
 
 func (s summary) info() (trajInfo, error) {
@@ -107,16 +113,21 @@ func (s summary) info() (trajInfo, error) {
 			return i, fmt.Errorf("configuration in the header: %w", err)
 		}
 	}
+	i.Config.AgentType = "mini"
+	i.MiniVersion = s.header.MiniVersion
+	if s.source != nil {
+		i.attribute(*s.source, s.header.ModelName)
+	}
 	for _, part := range []*json.RawMessage{&i.Config.Agent, &i.Config.Model, &i.Config.Environment} {
 		if len(*part) == 0 {
 			*part = json.RawMessage("{}")
 		}
 	}
-	i.Config.AgentType = "mini"
-	i.Config.ModelType, i.Config.EnvironmentType = s.header.ModelClass, s.header.EnvironmentClass
+	i.Config.ModelType = cmp.Or(s.header.ModelClass, i.Config.ModelType)
+	i.Config.EnvironmentType = cmp.Or(s.header.EnvironmentClass, i.Config.EnvironmentType)
 	i.Stats.Cost, i.Stats.Calls = s.outcome.Cost.Known(s.outcome.Usage), s.outcome.Steps
-	i.MiniVersion = s.header.MiniVersion
 	i.ExitStatus, i.Submission = s.outcome.ExitStatus, string(s.outcome.Submission)
+	i.PartialPatch = string(s.outcome.PartialPatch)
 	i.Exception, i.Traceback = s.outcome.Error, s.outcome.Stack
 	return i, nil
 }
@@ -131,6 +142,28 @@ func (s summary) responses() bool {
 	return json.Unmarshal(s.header.Config, &config) == nil && config.Run.Response
 }
 
+// attribute gives an attempt of another agent back to it.
+func (i *trajInfo) attribute(source Import, modelName string) {
+	var said struct {
+		Config json.RawMessage `json:"config"`
+	}
+	if strings.HasPrefix(source.Format, "mini-swe-agent-") {
+		// What another agent's file says may have any form; then it is left out.
+		if json.Unmarshal(source.Extra, &said) == nil && len(said.Config) > 0 {
+			own := i.Config
+			if json.Unmarshal(said.Config, &i.Config) != nil {
+				i.Config = own
+			}
+		}
+		i.MiniVersion = source.AgentVersion
+	} else {
+		i.Config.AgentType = source.Agent
+	}
+	if named, err := encode(map[string]string{"model_name": modelName}); len(i.Config.Model) == 0 && modelName != "" && err == nil {
+		i.Config.Model = named
+	}
+}
+
 // write puts one message on a line: readable by people, and cheap to stream.
 func (s summary) write(w io.Writer, records iter.Seq2[Record, error]) error {
 	info, err := s.info()
@@ -140,7 +173,7 @@ func (s summary) write(w io.Writer, records iter.Seq2[Record, error]) error {
 	if err := writeJSON(w, `{"info": `, info, ",\n\"messages\": ["); err != nil {
 		return err
 	}
-	t := translator{responses: s.responses()}
+	t := translator{responses: s.responses(), imported: s.source != nil}
 	before := "\n"
 	for r, err := range records {
 		if err != nil {
@@ -172,124 +205,4 @@ func writeJSON(w io.Writer, before string, v any, after string) error {
 		}
 	}
 	return nil
-}
-
-// translator turns records into messages. A message takes its extras from the
-// call or the execution that stands before it.
-type translator struct {
-	responses bool // with those of the provider
-	call      Call
-	reply     Message
-	execution Execution
-}
-
-type trajAction struct {
-	Command string `json:"command"`
-	CallID  string `json:"tool_call_id,omitempty"`
-}
-
-type replyExtra struct {
-	Actions   []trajAction    `json:"actions"`
-	Response  json.RawMessage `json:"response,omitempty"`
-	Model     string          `json:"model,omitempty"` // who answered
-	Cost      *model.Cost     `json:"cost"`
-	Timestamp float64         `json:"timestamp"`
-}
-
-type observationExtra struct {
-	RawOutput  string  `json:"raw_output"`
-	ReturnCode int     `json:"returncode"`
-	Timestamp  float64 `json:"timestamp"`
-	Exception  string  `json:"exception_info"`
-}
-
-type interruptExtra struct {
-	Type          string `json:"interrupt_type"`
-	Actions       int    `json:"n_actions"`
-	ModelResponse string `json:"model_response"`
-}
-
-type exitExtra struct {
-	Status     string `json:"exit_status"`
-	Submission string `json:"submission"`
-}
-
-// roleExit is the role of the last message of a finished attempt.
-const roleExit model.Role = "exit"
-
-// translate returns nil for records that are no message by themselves.
-func (t *translator) translate(r Record) (*trajMessage, error) {
-	switch r.Type {
-	case TypeCall:
-		t.call = Call{}
-		return nil, json.Unmarshal(r.Data, &t.call)
-	case TypeExecution:
-		t.execution = Execution{}
-		return nil, json.Unmarshal(r.Data, &t.execution)
-	case TypeMessage:
-		var m Message
-		if err := json.Unmarshal(r.Data, &m); err != nil {
-			return nil, err
-		}
-		return newTrajMessage(m.Message, t.extra(m, r.Time)), nil
-	case TypeOutcome:
-		var o Outcome
-		if err := json.Unmarshal(r.Data, &o); err != nil {
-			return nil, err
-		}
-		text := string(o.Submission)
-		if text == "" {
-			text = o.ExitStatus
-		}
-		extra := exitExtra{Status: o.ExitStatus, Submission: string(o.Submission)}
-		return newTrajMessage(model.Message{Role: roleExit, Content: text}, extra), nil
-	}
-	return nil, nil
-}
-
-func (t *translator) extra(m Message, at time.Time) any {
-	timestamp := float64(at.UnixMicro()) / 1e6
-	switch m.Cause {
-	case CauseReply:
-		t.reply = m
-		e := replyExtra{Actions: []trajAction{}, Model: t.call.Model, Cost: t.call.Cost.Known(t.call.Usage), Timestamp: timestamp}
-		if t.responses {
-			e.Response = t.call.Raw
-		}
-		for i, command := range m.Actions {
-			a := trajAction{Command: command}
-			if len(m.Calls) == len(m.Actions) {
-				a.CallID = m.Calls[i].ID
-			}
-			e.Actions = append(e.Actions, a)
-		}
-		return e
-	case CauseObservation, CauseMalformedPatch:
-		x := t.execution
-		return observationExtra{
-			RawOutput: x.text(), ReturnCode: x.ExitCode,
-			Timestamp: timestamp, Exception: x.Exception,
-		}
-	case CauseFormatError:
-		return t.interrupt("FormatError")
-	case CauseRejection:
-		return t.interrupt("UserRejection")
-	case CauseNotRun:
-		return t.interrupt("NotRun")
-	}
-	return nil
-}
-
-func (t *translator) interrupt(kind string) interruptExtra {
-	asked := max(len(t.reply.Actions), len(t.reply.Calls))
-	return interruptExtra{Type: kind, Actions: asked, ModelResponse: t.reply.Content}
-}
-
-// text is the output, with a line where some of it was not kept.
-func (x Execution) text() string {
-	if !x.Truncated || x.Head < 0 || x.Head > len(x.Output) {
-		return string(x.Output)
-	}
-	left := strconv.FormatInt(x.Bytes-int64(len(x.Output)), 10)
-	return string(x.Output[:x.Head]) + "\n[" + left + " bytes were not kept]\n" + string(x.Output[x.Head:])
 }

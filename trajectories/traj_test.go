@@ -158,3 +158,49 @@ func TestDeriveWithResponses(t *testing.T) {
 		}
 	}
 }
+
+// TestDeriveInventsNothingForOthers: what another agent did not write down is
+// not there either, and a reply that is not in the journal is not quoted.
+func TestDeriveInventsNothingForOthers(t *testing.T) {
+	dir := t.TempDir()
+	j, err := trajectories.Create(filepath.Join(dir, "j"), trajectories.Header{InstanceID: "a", ModelName: "maker/small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, j, trajectories.TypeImport, trajectories.Import{Format: "swe-agent", Agent: "SWE-agent", AgentVersion: "1.1"})
+	add(t, j, trajectories.TypeCall, trajectories.Call{Usage: model.Usage{Prompt: 7, Completion: 2, Unpriced: 1}, Model: "small-1"})
+	reply := trajectories.Message{
+		Message: model.Message{Role: model.Assistant, Content: "look"}, Cause: trajectories.CauseReply, Actions: []string{"ls"},
+	}
+	add(t, j, trajectories.TypeMessage, reply)
+	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "ls", Output: trajectories.Bytes("a"), CodeUnknown: true})
+	add(t, j, trajectories.TypeMessage, trajectories.Message{
+		Message: model.Message{Role: model.User, Content: "a"}, Cause: trajectories.CauseObservation,
+	})
+	add(t, j, trajectories.TypeMessage, trajectories.Message{
+		Message: model.Message{Role: model.User, Content: "no"}, Cause: trajectories.CauseFormatError,
+	})
+	add(t, j, trajectories.TypeMessage, reply)
+	add(t, j, trajectories.TypeExecution, trajectories.Execution{Command: "ls", Output: trajectories.Bytes("last"), ExitCode: 3})
+	add(t, j, trajectories.TypeOutcome, trajectories.Outcome{
+		Class: trajectories.Internal, ExitStatus: "exit_error", PartialPatch: trajectories.Bytes("diff"),
+	})
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := trajectories.Derive(filepath.Join(dir, "j"), filepath.Join(dir, "t")); err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`"timestamp":-?[0-9]+\.?[0-9]*`).ReplaceAllString(string(mustRead(t, filepath.Join(dir, "t"))), `"timestamp":0`)
+	for _, want := range []string{
+		`"agent_type":"SWE-agent"`, `"model":{"model_name":"maker/small"}`, `"partial_patch":"diff"`,
+		`"extra":{"actions":[{"command":"ls"}],"response":{"model":"small-1","usage":{"completion_tokens":2,"prompt_tokens":7,"total_tokens":9}},"model":"small-1","cost":null,"timestamp":0}`,
+		`"extra":{"raw_output":"a","returncode":null,"timestamp":0,"exception_info":""}`,
+		`"extra":{"interrupt_type":"FormatError","timestamp":0}`,
+		`"exit_status":"exit_error","submission":"","raw_output":"last","returncode":3,`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing in\n%s", want, text)
+		}
+	}
+}

@@ -19,21 +19,25 @@ type trajTurn struct {
 	Role      *string         `json:"role"`
 	Content   json.RawMessage `json:"content"`
 	Reasoning string          `json:"reasoning_content"`
-	ToolCalls []struct {
-		ID       string `json:"id"`
-		Function struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"function"`
-	} `json:"tool_calls"`
-	CallID    string     `json:"tool_call_id"`
+	ToolCalls []turnCall      `json:"tool_calls"`
+	CallID    string          `json:"tool_call_id"`
+	responsesTurn
 	Timestamp *float64   `json:"timestamp"` // release 1
 	Extra     *turnExtra `json:"extra"`
+}
+
+type turnCall struct {
+	ID       string `json:"id"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
 }
 
 type turnExtra struct {
 	Actions []struct {
 		Command *string `json:"command"`
+		CallID  string  `json:"tool_call_id"`
 	} `json:"actions"`
 	Timestamp  *float64 `json:"timestamp"`
 	RawOutput  *string  `json:"raw_output"`
@@ -46,6 +50,9 @@ func parseTurn(raw json.RawMessage, actions *regexp.Regexp) (Turn, error) {
 	var m trajTurn
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return Turn{}, fmt.Errorf(": %w", err)
+	}
+	if err := m.restate(); err != nil {
+		return Turn{}, err
 	}
 	if m.Role == nil || *m.Role == "" {
 		return Turn{}, errors.New(": role is missing")
@@ -111,19 +118,15 @@ func (m *trajTurn) calls() []model.Call {
 }
 
 // commands leaves out calls that hold none: a model may have written anything,
-// and was told so.
+// and was told so. Where the actions say what was made of the calls, they count:
+// other agents have tools that are no shell.
 func (m *trajTurn) commands(content string, extra *turnExtra, pattern *regexp.Regexp) ([]string, error) {
 	var commands []string
-	for _, call := range m.calls() {
-		var args struct {
-			Command *string `json:"command"`
+	if !extra.decided() {
+		commands = m.commandsOfCalls()
+		if len(m.ToolCalls) > 0 {
+			return commands, nil
 		}
-		if json.Unmarshal([]byte(call.Arguments), &args) == nil && args.Command != nil {
-			commands = append(commands, *args.Command)
-		}
-	}
-	if len(m.ToolCalls) > 0 {
-		return commands, nil
 	}
 	for i, a := range extra.Actions {
 		if a.Command == nil {
@@ -138,6 +141,30 @@ func (m *trajTurn) commands(content string, extra *turnExtra, pattern *regexp.Re
 		commands = append(commands, strings.TrimSpace(found[0][1]))
 	}
 	return commands, nil
+}
+
+// decided says that the actions are those of the tool calls: they name them, or
+// there are none.
+func (e *turnExtra) decided() bool {
+	for _, a := range e.Actions {
+		if a.CallID != "" {
+			return true
+		}
+	}
+	return e.Actions != nil && len(e.Actions) == 0
+}
+
+func (m *trajTurn) commandsOfCalls() []string {
+	var commands []string
+	for _, call := range m.calls() {
+		var args struct {
+			Command *string `json:"command"`
+		}
+		if json.Unmarshal([]byte(call.Arguments), &args) == nil && args.Command != nil {
+			commands = append(commands, *args.Command)
+		}
+	}
+	return commands
 }
 
 func (e *turnExtra) result() *Result {

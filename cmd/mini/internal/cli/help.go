@@ -23,7 +23,8 @@ const groupsKey = "mini-flag-groups"
 // commandGroups are the commands as mini --help lists them.
 var commandGroups = []group{
 	{"run", []string{"bench", "replay", "eval", "grade", "regrade"}},
-	{"look", []string{"report", "shell", "datasets", "trajectories"}},
+	{"look", []string{"report", "shell", "datasets"}},
+	{"trajectories", []string{"import", "export", "trajectories"}},
 	{"set up", []string{"config", "doctor", "images", "clean", "fake-model", "completion"}},
 }
 

@@ -110,6 +110,7 @@ func glanceOf(run *runner.Run, ids []string) (report.Glance, error) {
 		return report.Glance{}, err
 	}
 	g := report.NewGlance(run, ids, now)
+	g.NextIsSaid = run.Manifest.Model.Class == importedClass // no command makes what is left
 	g.Unread = append(g.Unread, found.Unread...)
 	g.Verdicts = report.Scores(found, run, ids, now)
 	return g, nil

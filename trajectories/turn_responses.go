@@ -1,0 +1,87 @@
+package trajectories
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/minibench/mini/model"
+)
+
+// responsesTurn are the fields of OpenAI's Responses API, which knows items
+// where chat completions have messages: release 2 keeps a reply as the whole
+// response, and an observation as the output of a call.
+type responsesTurn struct {
+	Type   string          `json:"type"`
+	Object string          `json:"object"`
+	Output json.RawMessage `json:"output"`
+	ForID  string          `json:"call_id"`
+}
+
+type responsesItem struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Content   json.RawMessage `json:"content"`
+	Summary   json.RawMessage `json:"summary"`
+}
+
+// restate writes what the Responses API has in its own way as chat completions
+// do. Other messages stay as they are.
+func (m *trajTurn) restate() error {
+	if m.Role != nil {
+		return nil
+	}
+	switch {
+	case m.Object == "response":
+		role := string(model.Assistant)
+		m.Role = &role
+		return m.restateReply()
+	case m.Type == "function_call_output":
+		role := string(model.Tool)
+		m.Role, m.CallID, m.Content = &role, m.ForID, m.Output
+	}
+	return nil
+}
+
+func (m *trajTurn) restateReply() error {
+	var items []responsesItem
+	if len(m.Output) > 0 {
+		if err := json.Unmarshal(m.Output, &items); err != nil {
+			return fmt.Errorf(".output: %w", err)
+		}
+	}
+	var content, reasoning strings.Builder
+	for i, item := range items {
+		var err error
+		switch item.Type {
+		case "message":
+			err = appendText(&content, item.Content)
+		case "reasoning":
+			if err = appendText(&reasoning, item.Summary); err == nil {
+				err = appendText(&reasoning, item.Content)
+			}
+		case "function_call":
+			call := turnCall{ID: item.CallID}
+			if call.ID == "" {
+				call.ID = item.ID
+			}
+			call.Function.Name, call.Function.Arguments = item.Name, item.Arguments
+			m.ToolCalls = append(m.ToolCalls, call)
+		}
+		if err != nil {
+			return fmt.Errorf(".output[%d]: %w", i, err)
+		}
+	}
+	said, err := json.Marshal(content.String())
+	m.Content, m.Reasoning = said, reasoning.String()
+	return err
+}
+
+func appendText(b *strings.Builder, content json.RawMessage) error {
+	s, err := text(content)
+	b.WriteString(s)
+	return err
+}
