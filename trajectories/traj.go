@@ -22,12 +22,15 @@ const (
 // mini-swe-agent's. It goes through the journal twice and holds one record at
 // a time. An attempt that never ended has no exit message and an empty exit
 // status. Bytes that are not UTF-8 become U+FFFD; the journal keeps them.
-func Derive(journal, path string) error {
-	s, err := summarize(journal)
+func Derive(journal, path string) error { return DeriveFrom(Read(journal), path) }
+
+// DeriveFrom is Derive for records that can be gone through twice.
+func DeriveFrom(records iter.Seq2[Record, error], path string) error {
+	s, err := summarize(records)
 	if err != nil {
 		return fmt.Errorf("derive trajectory: %w", err)
 	}
-	err = writeAtomic(path, func(w io.Writer) error { return s.write(w, Read(journal)) })
+	err = writeAtomic(path, func(w io.Writer) error { return s.write(w, records) })
 	if err != nil {
 		return fmt.Errorf("derive trajectory: %w", err)
 	}
@@ -40,12 +43,12 @@ type summary struct {
 	outcome Outcome // its totals are counted where the attempt never ended
 }
 
-func summarize(journal string) (summary, error) {
+func summarize(records iter.Seq2[Record, error]) (summary, error) {
 	var s summary
 	var calls int
 	var cost model.Cost
 	ended := false
-	for r, err := range Read(journal) {
+	for r, err := range records {
 		if err != nil {
 			return s, err
 		}
@@ -63,7 +66,7 @@ func summarize(journal string) (summary, error) {
 			err = json.Unmarshal(r.Data, &s.outcome)
 		}
 		if err != nil {
-			return s, fmt.Errorf("%s: record %d: %w", journal, r.ID, err)
+			return s, fmt.Errorf("record %d: %w", r.ID, err)
 		}
 	}
 	if !ended {

@@ -33,6 +33,9 @@ type Entry struct {
 	// Call is what it took to get a reply; nil for other messages, and for
 	// replies of agents that did not say.
 	Call *Call
+	// Context is what a reply's call was sent, where that was not every message
+	// before it.
+	Context *Context
 	// Ran are the commands that a reply's actions came to, in order; fewer than
 	// its Actions where not all were run.
 	Ran []Ran
@@ -64,10 +67,11 @@ func Gather(records iter.Seq2[Record, error]) (*Transcript, error) {
 
 // gatherer is what is known on the way through a journal.
 type gatherer struct {
-	t     *Transcript
-	call  *Call // whose reply has not come yet
-	reply int   // the entry whose actions are being run; -1 before the first
-	next  int   // of the reply's executions, the first that nobody was told of
+	t       *Transcript
+	call    *Call    // whose reply has not come yet
+	context *Context // what the next call, or that one, was sent
+	reply   int      // the entry whose actions are being run; -1 before the first
+	next    int      // of the reply's executions, the first that nobody was told of
 }
 
 func (g *gatherer) take(r Record) error {
@@ -83,6 +87,10 @@ func (g *gatherer) take(r Record) error {
 		if err = json.Unmarshal(r.Data, &e.Message); err == nil {
 			g.message(e)
 		}
+	case TypeContext:
+		g.failed()
+		g.context = &Context{}
+		err = json.Unmarshal(r.Data, g.context)
 	case TypeCall:
 		g.failed()
 		g.call = &Call{}
@@ -112,7 +120,7 @@ func (g *gatherer) take(r Record) error {
 func (g *gatherer) failed() {
 	if g.call != nil {
 		g.t.Failed = append(g.t.Failed, *g.call)
-		g.call = nil
+		g.call, g.context = nil, nil
 	}
 }
 
@@ -120,7 +128,7 @@ func (g *gatherer) message(e Entry) {
 	at := len(g.t.Entries)
 	switch e.Cause {
 	case CauseReply:
-		e.Call, g.call = g.call, nil
+		e.Call, e.Context, g.call, g.context = g.call, g.context, nil, nil
 		g.reply, g.next = at, 0
 	case CauseObservation, CauseMalformedPatch:
 		if ran := g.ran(); g.next < len(ran) {

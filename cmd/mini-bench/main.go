@@ -6,7 +6,7 @@
 // of one run can be compared; those of two runs, on a machine that has other
 // work, cannot.
 //
-//	mini-bench -mini bin/mini -image mini-base:latest [step batch life flood many]
+//	mini-bench -mini bin/mini -image mini-base:latest [step batch life flood many export]
 //
 // Each bar is printed as held or missed; the exit code is 1 when one is missed.
 package main
@@ -44,6 +44,7 @@ var parts = []part{
 	{"life", (*bench).life},
 	{"flood", (*bench).flood},
 	{"many", (*bench).many},
+	{"export", (*bench).export},
 }
 
 func main() {

@@ -2,11 +2,17 @@
 // of the usual trainers, and the files of other tools.
 package export
 
-import "github.com/minibench/mini/trajectories"
+import (
+	"iter"
+
+	"github.com/minibench/mini/trajectories"
+)
 
 // Item is one attempt on its way out.
 type Item struct {
 	*trajectories.Transcript
+	// Records are those of the journal, which can be gone through again.
+	Records iter.Seq2[trajectories.Record, error]
 	// Run is the folder of the run, Journal the file, SHA256 that of its bytes.
 	Run, Journal, SHA256 string
 	InstanceID           string
