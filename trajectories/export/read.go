@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 
 	"github.com/minibench/mini/trajectories"
@@ -35,11 +36,11 @@ func ReadJournal(path string, all bool) (*trajectories.Transcript, string, error
 	defer f.Close() //nolint:errcheck // read only
 	hash := sha256.New()
 	from := io.TeeReader(io.LimitReader(f, maxJournal), hash)
-	want := spoken
+	records := lean(trajectories.Skim(path, from, spoken))
 	if all {
-		want = func(trajectories.Type) bool { return true }
+		records = trajectories.Scan(path, from)
 	}
-	t, err := trajectories.Gather(trajectories.Skim(path, from, want))
+	t, err := trajectories.Gather(records)
 	if err == nil && t.Header.Format == "" {
 		err = errors.New("there is nothing in it")
 	}
@@ -50,6 +51,20 @@ func ReadJournal(path string, all bool) (*trajectories.Transcript, string, error
 		return nil, "", fmt.Errorf("read %s: %w", path, err)
 	}
 	return t, hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// lean are records without what providers said word by word.
+func lean(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
+	return func(yield func(trajectories.Record, error) bool) {
+		for r, err := range records {
+			if r.Type == trajectories.TypeCall {
+				r.Data = trajectories.Lean(r.Data)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
 }
 
 // spoken are the types of records that a conversation is made of.

@@ -24,6 +24,12 @@ func newWriter(o Options) *writer {
 	return &writer{o: o, form: f, lost: losses{}}
 }
 
+// reset makes a writer as good as new, which keeps its memory.
+func (w *writer) reset() {
+	w.row.data, w.ends, w.shredded = w.row.data[:0], w.ends[:0], nil
+	w.lost = losses{}
+}
+
 // begin starts a row, end completes it. A row that was begun and not ended is
 // none.
 func (w *writer) begin() *row {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -140,6 +141,7 @@ type exporter struct {
 	sink   sink
 	schema *schema // of parquet files; nil for others
 	report Report
+	free   sync.Pool // of writers
 }
 
 // loaded is an attempt that was read, or why it was not.
@@ -230,7 +232,12 @@ func (e *exporter) group(ctx context.Context, read <-chan loaded, groups chan<- 
 
 // write makes the rows of a group.
 func (e *exporter) write(group []loaded) (written, error) {
-	w := written{group: group, rows: newWriter(e.cfg.Options)}
+	w := written{group: group}
+	if free, ok := e.free.Get().(*writer); ok {
+		w.rows = free
+	} else {
+		w.rows = newWriter(e.cfg.Options)
+	}
 	var items []*Item
 	for _, l := range group {
 		if l.err == nil {
@@ -287,6 +294,8 @@ func (e *exporter) take(w written) error {
 			return err
 		}
 	}
+	w.rows.reset()
+	e.free.Put(w.rows)
 	if e.cfg.Progress != nil {
 		e.cfg.Progress(*r)
 	}
