@@ -38,8 +38,15 @@ const redacted = "[redacted]"
 // says how far to go on, two in most places, or which rules may be there.
 type scanner struct {
 	table    [1 << 16]uint8 // below listed: how far; else listed + an index of lists
-	lists    [][]rule
+	lists    []list
 	tooShort []string // names of values that are not looked for
+}
+
+// list are the rules whose anchors have the same second and third byte, and
+// what the first one may be.
+type list struct {
+	first [256]bool
+	rules []rule
 }
 
 // window is the length of what is looked at in every place, and the least that
@@ -59,11 +66,9 @@ type rule struct {
 	// form is what it looks like from its beginning; nil where the anchor is
 	// all of it, and known.
 	form *regexp.Regexp
-	// end is where what has the form ends, given the length of the match; 0
-	// where it is no secret after all.
-	end func(text string, match int) int
-	// reach is how much of the text end wants to see, in bytes.
-	reach int
+	// real says of what has the form whether it is a secret. It is nil for
+	// private keys, of which the form is the first line only.
+	real func(match string) bool
 }
 
 func newScanner(known []Known) (*scanner, error) {
@@ -118,10 +123,11 @@ func (s *scanner) index(rules []rule) error {
 				return fmt.Errorf("there are too many different keys in the environment to look for: over %d", len(s.lists))
 			}
 			*at = uint8(listed + len(s.lists)) //nolint:gosec // G115: bounded above
-			s.lists = append(s.lists, nil)
+			s.lists = append(s.lists, list{})
 		}
-		list := &s.lists[*at-listed]
-		*list = append(*list, r)
+		l := &s.lists[*at-listed]
+		l.first[r.anchor[0]] = true
+		l.rules = append(l.rules, r)
 	}
 	return nil
 }
@@ -143,9 +149,11 @@ func next[T string | []byte](s *scanner, text T, from int) (secret, bool) {
 			i += int(step)
 			continue
 		}
-		for j := range s.lists[step-listed] {
-			if found, ok := at(&s.lists[step-listed][j], text, i, from); ok {
-				return found, true
+		if l := &s.lists[step-listed]; l.first[text[i]] {
+			for j := range l.rules {
+				if found, ok := at(&l.rules[j], text, i, from); ok {
+					return found, true
+				}
 			}
 		}
 		i++
@@ -169,7 +177,11 @@ func at[T string | []byte](r *rule, text T, i, from int) (secret, bool) {
 	if n == 0 {
 		return secret{}, false
 	}
-	n = r.end(string(text[start:min(start+max(n, r.reach), len(text))]), n)
+	if r.real == nil {
+		n = privateKey(text[start:min(start+reach, len(text))], n)
+	} else if !r.real(string(text[start : start+n])) {
+		n = 0
+	}
 	if n == 0 || start+n < len(text) && inWord(text[start+n]) {
 		return secret{}, false
 	}
