@@ -51,6 +51,10 @@ func (s *scanner) clean(it *export.Item, training bool) []Found {
 	if it.Outcome != nil {
 		c.outcome(it.Outcome)
 	}
+	if it.Diff != nil {
+		c.text(&it.Diff.Problem)
+		c.text(&it.Diff.Error)
+	}
 	if !training {
 		c.leave = func(s secret) bool { return !s.known }
 	}
@@ -60,8 +64,6 @@ func (s *scanner) clean(it *export.Item, training bool) []Found {
 	}
 	if it.Diff != nil {
 		c.bytes((*[]byte)(&it.Diff.Patch))
-		c.text(&it.Diff.Problem)
-		c.text(&it.Diff.Error)
 	}
 	return c.all()
 }

@@ -141,7 +141,7 @@ func (b *books) notes(r *Report) []string {
 		switch {
 		case s.Attempts == 0 && r.Kept > 0:
 			add("the split %s is empty: whole %s go by their hash, and there are %d", s.Name, by(r.SplitBy), keys)
-		case r.Kept > 0 && farOff(s, keys):
+		case r.Kept > 0 && farOff(s):
 			add("the split %s has %s of the attempts, and %s was asked for: whole %s go by their hash, and there are %d",
 				s.Name, percent(s.Share), percent(s.Asked), by(r.SplitBy), keys)
 		}
@@ -167,11 +167,10 @@ func (b *books) notes(r *Report) []string {
 	return notes
 }
 
-// farOff says that a share is further from what was asked for than chance would
-// have it: three standard deviations, and a twentieth of all.
-func farOff(s SplitCount, keys int) bool {
-	deviation := math.Sqrt(s.Asked * (1 - s.Asked) / float64(max(keys, 1)))
-	return math.Abs(s.Share-s.Asked) > max(0.05, min(3*deviation, s.Asked/2))
+// farOff says that a share is another one than was asked for: by a twentieth of
+// all, or by half of itself.
+func farOff(s SplitCount) bool {
+	return math.Abs(s.Share-s.Asked) > min(0.05, s.Asked/2)
 }
 
 func by(b SplitBy) string {

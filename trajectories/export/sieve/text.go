@@ -19,10 +19,10 @@ func (r *Report) WriteText(w io.Writer, width int) error {
 	fmt.Fprintf(&b, "%s of %s kept, %s written\n", grouped(r.Kept), plural(r.Attempts, "attempt"), plural(r.Rows, "row"))
 	r.writeDropped(&b, width)
 	r.writeSplits(&b)
-	writeCounts(&b, "repositories", r.Repos)
-	writeCounts(&b, "models", r.Models)
-	writeCounts(&b, "verdicts", r.Verdicts)
-	writeCounts(&b, "outcomes", r.Classes)
+	writeCounts(&b, "repositories", r.Repos, width)
+	writeCounts(&b, "models", r.Models, width)
+	writeCounts(&b, "verdicts", r.Verdicts, width)
+	writeCounts(&b, "outcomes", r.Classes, width)
 	r.writeDuplicates(&b, width)
 	r.writeSecrets(&b, width)
 	r.Tokens.write(&b, width)
@@ -40,9 +40,14 @@ func (r *Report) writeDropped(b *strings.Builder, width int) {
 	if len(r.Dropped) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\ndropped %27s\n", grouped(r.Attempts-r.Kept))
+	var reasons []string
 	for _, d := range r.Dropped {
-		line := fmt.Sprintf("  %-26s %6s", printable(string(d.Reason)), grouped(d.Attempts))
+		reasons = append(reasons, printable(string(d.Reason)))
+	}
+	column := columnOf(reasons, width/2)
+	fmt.Fprintf(b, "\n%-*s %6s\n", column+2, "dropped", grouped(r.Attempts-r.Kept))
+	for i, d := range r.Dropped {
+		line := fmt.Sprintf("  %-*s %6s", column, head(reasons[i], column), grouped(d.Attempts))
 		if len(d.Examples) > 0 {
 			line += "  as " + tail(printable(d.Examples[0]), width-utf8.RuneCountInString(line)-5)
 		}
@@ -54,28 +59,33 @@ func (r *Report) writeSplits(b *strings.Builder) {
 	if len(r.Splits) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%-18s %9s %9s %8s %8s %8s\n", "split", by(r.SplitBy)[:min(9, len(by(r.SplitBy)))], "attempts", "share", "asked", "rows")
+	fmt.Fprintf(b, "\n%-18s %12s %9s %7s %7s %8s\n", "split", by(r.SplitBy), "attempts", "share", "asked", "rows")
 	for _, s := range r.Splits {
-		fmt.Fprintf(b, "  %-16s %9s %9s %8s %8s %8s\n", s.Name, grouped(s.Keys), grouped(s.Attempts), percent(s.Share), percent(s.Asked), grouped(s.Rows))
+		fmt.Fprintf(b, "  %-16s %12s %9s %7s %7s %8s\n", s.Name, grouped(s.Keys), grouped(s.Attempts), percent(s.Share), percent(s.Asked), grouped(s.Rows))
 	}
 }
 
 // writeCounts leaves out a list in which nobody would learn anything.
-func writeCounts(b *strings.Builder, title string, list []Count) {
+func writeCounts(b *strings.Builder, title string, list []Count, width int) {
 	if len(list) == 0 || len(list) == 1 && list[0].Name == none {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", title)
 	shown := list[:min(len(list), listedNames)]
+	var names []string
 	for _, c := range shown {
-		fmt.Fprintf(b, "  %-26s %6s\n", printable(c.Name), grouped(c.Count))
+		names = append(names, printable(c.Name))
+	}
+	column := columnOf(names, width-10)
+	fmt.Fprintf(b, "\n%s\n", title)
+	for i, c := range shown {
+		fmt.Fprintf(b, "  %-*s %6s\n", column, head(names[i], column), grouped(c.Count))
 	}
 	if rest := list[len(shown):]; len(rest) > 0 {
 		n := 0
 		for _, c := range rest {
 			n += c.Count
 		}
-		fmt.Fprintf(b, "  %-26s %6s\n", fmt.Sprintf("%d others", len(rest)), grouped(n))
+		fmt.Fprintf(b, "  %-*s %6s\n", column, fmt.Sprintf("%d others", len(rest)), grouped(n))
 	}
 }
 
@@ -103,11 +113,8 @@ func (r *Report) writeSecrets(b *strings.Builder, width int) {
 	if s.Attempts == 0 {
 		return
 	}
-	done := map[Secrets]string{Redact: "redacted", Drop: "their attempts dropped", Refuse: "nothing is exported"}[s.Mode]
-	fmt.Fprintf(b, "\nsecrets in %s: %s\n", plural(s.Attempts, "attempt"), done)
-	for _, k := range s.Kinds {
-		fmt.Fprintf(b, "  %-26s %6s\n", printable(k.Name), grouped(k.Count))
-	}
+	done := map[Secrets]string{Redact: "redacted", Drop: "those attempts are dropped", Refuse: "nothing is exported"}[s.Mode]
+	writeCounts(b, "secrets in "+plural(s.Attempts, "attempt")+", "+done, s.Kinds, width)
 	for _, f := range s.Found[:min(len(s.Found), maxExamples)] {
 		line := fmt.Sprintf("  in record %d of ", f.Record)
 		b.WriteString(line + tail(printable(f.File), width-len(line)) + "\n")
@@ -119,7 +126,7 @@ func (h Histogram) write(b *strings.Builder, width int) {
 	if h.Attempts == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s: %s in all; least %s, median %s, 90%% up to %s, most %s\n", h.title(),
+	fmt.Fprintf(b, "\n%s\n  %s in all; least %s, median %s, 90%% up to %s, most %s\n", h.heading(),
 		grouped(h.Sum), grouped(h.Least), grouped(h.Median), grouped(h.P90), grouped(h.Most))
 	most, digits := 1, len(grouped(h.Bins[len(h.Bins)-1].From))
 	for _, bin := range h.Bins {
@@ -132,14 +139,6 @@ func (h Histogram) write(b *strings.Builder, width int) {
 	if h.Unknown > 0 {
 		fmt.Fprintf(b, "  %s of unknown length\n", plural(h.Unknown, "attempt"))
 	}
-}
-
-func (h Histogram) title() string {
-	by := "as the providers counted"
-	if h.Tokenizer != "" {
-		by = h.Tokenizer
-	}
-	return "tokens of an attempt (" + by + ")"
 }
 
 func (bin Bin) label(digits int) string {
@@ -172,7 +171,7 @@ func grouped[N int | int64](n N) string {
 }
 
 func percent(share float64) string {
-	return strconv.FormatFloat(share*100, 'f', -1, 64) + "%"
+	return strings.TrimSuffix(strconv.FormatFloat(share*100, 'f', 1, 64), ".0") + "%"
 }
 
 func plural(n int, word string) string { return plurals(n, word, word+"s") }
@@ -203,6 +202,24 @@ func printable(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// columnOf is how wide a column of names is, at most so wide.
+func columnOf(names []string, most int) int {
+	column := 26
+	for _, n := range names {
+		column = max(column, utf8.RuneCountInString(n))
+	}
+	return max(min(column, most), 20)
+}
+
+// head is the beginning of a long name.
+func head(s string, room int) string {
+	runes := []rune(s)
+	if len(runes) <= room {
+		return s
+	}
+	return string(runes[:room-1]) + "…"
 }
 
 // tail is the end of a long name, which tells it from others.
