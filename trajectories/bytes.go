@@ -3,6 +3,7 @@ package trajectories
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 	"unicode/utf8"
 )
@@ -55,6 +56,6 @@ func (s *Seconds) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return fmt.Errorf("seconds: %w", err)
 	}
-	*s = Seconds(f * float64(time.Second))
+	*s = Seconds(math.Round(f * float64(time.Second))) // a part of a nanosecond is the float's
 	return nil
 }

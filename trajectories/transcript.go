@@ -21,6 +21,8 @@ type Transcript struct {
 	// Setup are executions before the first reply: the start-up command.
 	Setup []Ran
 	Diff  *Diff
+	// Others are the records of which nothing above is made, in order.
+	Others []Record
 	// Outcome is nil where the attempt has not ended, or never will.
 	Outcome *Outcome
 }
@@ -69,7 +71,7 @@ func Gather(records iter.Seq2[Record, error]) (*Transcript, error) {
 type gatherer struct {
 	t       *Transcript
 	call    *Call    // whose reply has not come yet
-	context *Context // what the next call, or that one, was sent
+	context *Context // of the call
 	reply   int      // the entry whose actions are being run; -1 before the first
 	next    int      // of the reply's executions, the first that nobody was told of
 }
@@ -87,14 +89,13 @@ func (g *gatherer) take(r Record) error {
 		if err = e.unmarshal(r.Data); err == nil {
 			g.message(e)
 		}
-	case TypeContext:
-		g.failed()
-		g.context = &Context{}
-		err = json.Unmarshal(r.Data, g.context)
 	case TypeCall:
 		g.failed()
 		g.call = &Call{}
 		err = json.Unmarshal(r.Data, g.call)
+	case TypeContext:
+		g.context = &Context{}
+		err = json.Unmarshal(r.Data, g.context)
 	case TypeExecution:
 		ran := Ran{Record: r.ID, Told: -1}
 		if err = json.Unmarshal(r.Data, &ran.Execution); err == nil {
@@ -105,10 +106,13 @@ func (g *gatherer) take(r Record) error {
 		err = json.Unmarshal(r.Data, g.t.Diff)
 	case TypeResume: // the end before it was none
 		g.t.Diff, g.t.Outcome = nil, nil
+		g.t.Others = append(g.t.Others, r)
 	case TypeOutcome:
 		g.failed()
 		g.t.Outcome = &Outcome{}
 		err = json.Unmarshal(r.Data, g.t.Outcome)
+	default:
+		g.t.Others = append(g.t.Others, r)
 	}
 	if err != nil {
 		return fmt.Errorf("record %d: %w", r.ID, err)
@@ -128,7 +132,8 @@ func (g *gatherer) message(e Entry) {
 	at := len(g.t.Entries)
 	switch e.Cause {
 	case CauseReply:
-		e.Call, e.Context, g.call, g.context = g.call, g.context, nil, nil
+		e.Call, g.call = g.call, nil
+		e.Context, g.context = g.context, nil
 		g.reply, g.next = at, 0
 	case CauseObservation, CauseMalformedPatch:
 		if ran := g.ran(); g.next < len(ran) {

@@ -46,6 +46,7 @@ var rules = []rule{
 	{pkg: "model/scripted", may: []string{"model", "trajectories"}},
 	{pkg: "model/fake", may: []string{"model", "model/scripted", "trajectories"}},
 	{pkg: "trajectories", may: []string{"model"}},
+	{pkg: "trajectories/atif", may: []string{"model", "trajectories"}},
 	{pkg: "trajectories/convert", may: []string{"model", "trajectories", "trajectories/atif"}},
 	{pkg: "trajectories/export", may: []string{"model", "trajectories", "trajectories/atif"}},
 	{pkg: "trajectories/export/sieve", may: []string{"model", "model/tokens", "trajectories", "trajectories/atif", "trajectories/export"}},

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -57,8 +58,11 @@ func ReadJournal(path string, all bool) (*trajectories.Transcript, string, error
 func lean(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
 	return func(yield func(trajectories.Record, error) bool) {
 		for r, err := range records {
-			if r.Type == trajectories.TypeCall {
+			switch r.Type {
+			case trajectories.TypeCall:
 				r.Data = trajectories.Lean(r.Data)
+			case trajectories.TypeResume: // is kept as it is
+				r.Data = bytes.Clone(r.Data)
 			}
 			if !yield(r, err) {
 				return
@@ -70,11 +74,11 @@ func lean(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.
 // spoken are the types of records that a conversation is made of.
 func spoken(t trajectories.Type) bool {
 	switch t {
-	case trajectories.TypeExecution, trajectories.TypeDiff, trajectories.TypeReplay,
-		trajectories.TypeScrub, trajectories.TypeCheck:
-		return false
+	case trajectories.TypeHeader, trajectories.TypeImport, trajectories.TypeResume, trajectories.TypeMessage,
+		trajectories.TypeContext, trajectories.TypeCall, trajectories.TypeOutcome:
+		return true
 	}
-	return true
+	return false
 }
 
 // Steps are the calls of the model that an attempt took.

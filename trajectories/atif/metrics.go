@@ -1,0 +1,107 @@
+package atif
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// ownMetrics is the extra of metrics: what mini counts and the format does not.
+type ownMetrics struct {
+	Reasoning      int64 `json:"reasoning_tokens,omitempty"`
+	CacheWrite     int64 `json:"cache_write_tokens,omitempty"`
+	CacheWriteHour int64 `json:"cache_write_hour_tokens,omitempty"`
+	Unpriced       int64 `json:"unpriced_calls,omitempty"`
+}
+
+// metrics are those of a call; nil where nobody counted anything.
+func (b *builder) metrics(c *trajectories.Call) *Metrics {
+	u := c.Usage
+	if u == (model.Usage{}) && c.Cost == 0 || b.foreign && u.Prompt+u.Completion == 0 && c.Cost == 0 {
+		return nil
+	}
+	m := &Metrics{Prompt: &u.Prompt, Completion: &u.Completion, Cost: b.cost(c.Cost, u)}
+	if u.CacheRead > 0 {
+		m.Cached = &u.CacheRead
+	}
+	m.Extra = b.extra(ownMetrics{u.Reasoning, u.CacheWrite, u.CacheWriteHour, u.Unpriced})
+	return m
+}
+
+// cost is nil where nobody knows it: 0 would say that it was for nothing.
+func (b *builder) cost(c model.Cost, u model.Usage) *float64 {
+	f := float64(c)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		b.lost = append(b.lost, "a cost that is no number")
+		return nil
+	}
+	if c == 0 && u.Unpriced > 0 {
+		return nil
+	}
+	return &f
+}
+
+// totals are those of all calls, as the outcome has them where there is one.
+func (b *builder) totals() *FinalMetrics {
+	var u model.Usage
+	var cost model.Cost
+	calls := len(b.t.Failed)
+	add := func(c trajectories.Call) { u, cost = u.Add(c.Usage), cost+c.Cost }
+	for _, c := range b.t.Failed {
+		add(c)
+	}
+	for _, e := range b.t.Entries {
+		if e.Call != nil {
+			calls++
+			add(*e.Call)
+		}
+	}
+	if o := b.t.Outcome; o != nil {
+		calls, u, cost = o.Steps, o.Usage, o.Cost
+	}
+	m := &FinalMetrics{Steps: ptr(int64(len(b.steps)))}
+	if u != (model.Usage{}) || cost != 0 {
+		m.Prompt, m.Completion, m.Cached, m.Cost = &u.Prompt, &u.Completion, &u.CacheRead, b.cost(cost, u)
+	}
+	m.Extra = b.extra(struct {
+		Calls int `json:"model_calls,omitempty"`
+		ownMetrics
+	}{calls, ownMetrics{u.Reasoning, u.CacheWrite, u.CacheWriteHour, u.Unpriced}})
+	return m
+}
+
+// usage is what metrics say of a call, with the words that others have for what
+// the format has no field for.
+func (m *Metrics) usage() (model.Usage, model.Cost) {
+	var u model.Usage
+	if m == nil {
+		return model.Usage{Unpriced: 1}, 0
+	}
+	var x struct {
+		ownMetrics
+		Details struct {
+			Reasoning int64 `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
+		CacheCreation int64 `json:"cache_creation_input_tokens"`
+	}
+	_ = json.Unmarshal(m.Extra, &x) // what does not fit is somebody else's
+	u = model.Usage{
+		Prompt: value(m.Prompt), Completion: value(m.Completion), CacheRead: value(m.Cached),
+		Reasoning:  max(x.Reasoning, x.Details.Reasoning),
+		CacheWrite: max(x.CacheWrite, x.CacheCreation), CacheWriteHour: x.CacheWriteHour, Unpriced: x.Unpriced,
+	}
+	if m.Cost == nil && u.Unpriced == 0 {
+		u.Unpriced = 1
+	}
+	return u, model.Cost(value(m.Cost))
+}
+
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

@@ -1,0 +1,343 @@
+package atif_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/atif"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var began = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
+
+// book writes a journal by hand: records with ids and times of their own.
+type book struct {
+	t       *testing.T
+	records []trajectories.Record
+}
+
+func (b *book) add(t trajectories.Type, data any) int {
+	b.t.Helper()
+	body, err := json.Marshal(data)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	n := len(b.records)
+	b.records = append(b.records, trajectories.Record{
+		ID: n + 1, Parent: n, Type: t, Time: began.Add(time.Duration(n) * time.Second), Data: body,
+	})
+	return n + 1
+}
+
+func (b *book) say(cause trajectories.Cause, m model.Message, actions ...string) int {
+	return b.add(trajectories.TypeMessage, trajectories.Message{Message: m, Cause: cause, Actions: actions})
+}
+
+func (b *book) call(n int64, cost model.Cost) {
+	b.add(trajectories.TypeCall, trajectories.Call{
+		Usage: model.Usage{Prompt: 100 * n, Completion: 10 * n, CacheRead: 50 * n, CacheWrite: 7, CacheWriteHour: 3, Reasoning: 2},
+		Cost:  cost, Finish: model.FinishTools, Model: "model-2026", Start: b.now(), Duration: trajectories.Seconds(time.Second), Tries: 1,
+	})
+}
+
+func (b *book) ran(command, output string, code int) {
+	b.add(trajectories.TypeExecution, trajectories.Execution{
+		Command: command, Output: trajectories.Bytes(output), Bytes: int64(len(output)), Chars: int64(len(output)),
+		ExitCode: code, Start: b.now(), Duration: trajectories.Seconds(250 * time.Millisecond),
+	})
+}
+
+func (b *book) now() time.Time { return began.Add(time.Duration(len(b.records)) * time.Second) }
+
+func (b *book) transcript() *trajectories.Transcript {
+	b.t.Helper()
+	t, err := trajectories.Gather(func(yield func(trajectories.Record, error) bool) {
+		for _, r := range b.records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return t
+}
+
+func (b *book) outcome() {
+	b.add(trajectories.TypeDiff, trajectories.Diff{Base: "abc", Patch: trajectories.Bytes("diff\xff\n"), Exact: true})
+	o := trajectories.Outcome{
+		Class: trajectories.Submitted, ExitStatus: "Submitted", Submission: trajectories.Bytes("diff --git a/x b/x\n"),
+		Source: trajectories.SourceSubmitted, Start: began, End: b.now(), Warnings: []string{"one"},
+	}
+	for _, r := range b.records {
+		var c trajectories.Call
+		if r.Type == trajectories.TypeCall && json.Unmarshal(r.Data, &c) == nil {
+			o.Steps, o.Usage, o.Cost = o.Steps+1, o.Usage.Add(c.Usage), o.Cost+c.Cost
+		}
+	}
+	b.add(trajectories.TypeOutcome, o)
+}
+
+func (b *book) begin(tools ...model.Definition) {
+	b.add(trajectories.TypeHeader, trajectories.Header{
+		Format: trajectories.Format, MiniVersion: "1.2", InstanceID: "demo__a-1", Attempt: 2, Sample: 1, Image: "image:1",
+		ModelClass: "openai", ModelName: "model", EnvironmentClass: "docker", Config: json.RawMessage(`{"agent":{"step_limit":3}}`), Tools: tools,
+	})
+	b.add(trajectories.TypeScrub, trajectories.Scrub{OK: true, Head: "abc"})
+	b.ran("pip install .", "ok\n", 0)
+	b.say(trajectories.CausePrompt, model.Message{Role: model.System, Content: "You <are> & \u2028 helpful."})
+	b.say(trajectories.CausePrompt, model.Message{
+		Role: model.User, Content: "Fix it.", Images: []model.Image{{MediaType: "image/png", Data: []byte("\x89PNG")}},
+	})
+}
+
+// toolRun is an attempt with tool calls, and with all that may happen to them.
+func toolRun(t *testing.T) *trajectories.Transcript {
+	b := &book{t: t}
+	b.begin(model.Definition{Name: "bash", Description: "Run it.", Parameters: json.RawMessage(`{"type":"object"}`)})
+	b.add(trajectories.TypeCall, trajectories.Call{Error: "429", Start: b.now(), Tries: 10, Cost: 0.001})
+	b.call(1, 0.25)
+	b.say(trajectories.CauseReply, model.Message{
+		Role: model.Assistant, Content: "Look.", Reasoning: "hm", Kept: json.RawMessage(`[{"signature":"x"}]`),
+		Calls: []model.Call{
+			{ID: "a", Name: "bash", Arguments: `{"command": "ls"}`},
+			{ID: "b", Name: "bash", Arguments: `{"command":"false"}`},
+			{ID: "c", Name: "bash", Arguments: `{"command":"never"}`},
+		},
+	}, "ls", "false", "never")
+	b.ran("ls", "x\xfe\n", 0)
+	first := b.say(trajectories.CauseObservation, model.Message{Role: model.Tool, CallID: "a", Content: "<returncode>0</returncode>"})
+	b.ran("false", "", 1)
+	b.say(trajectories.CauseObservation, model.Message{Role: model.Tool, CallID: "b", Content: "<returncode>1</returncode>"})
+	b.say(trajectories.CauseRejection, model.Message{Role: model.Tool, CallID: "c", Content: "no"})
+	b.call(2, 0.5)
+	b.say(trajectories.CauseReply, model.Message{
+		Role: model.Assistant, Calls: []model.Call{{ID: "d", Name: "python", Arguments: `{"x`}, {ID: "d", Name: "bash", Arguments: `{}`}},
+	}, "")
+	b.say(trajectories.CauseFormatError, model.Message{Role: model.Tool, CallID: "d", Content: "no such tool"})
+	b.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{
+		{From: first - 6, To: first - 6}, {Message: &model.Message{Role: model.User, Content: "left out"}}, {From: first, To: first + 2},
+	}})
+	b.call(3, 1)
+	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "Nothing to call."})
+	b.say(trajectories.CauseFormatError, model.Message{Role: model.User, Content: "your reply has no tool call"})
+	b.call(3, 0)
+	b.say(trajectories.CauseReply, model.Message{
+		Role: model.Assistant, Content: "Done.",
+		Calls: []model.Call{{ID: "e", Name: "bash", Arguments: `{"command":"submit"}`}, {ID: "f", Name: "bash", Arguments: `{"command":"more"}`}},
+	}, "submit", "more")
+	b.ran("submit", "diff", 0)
+	b.add(trajectories.TypeCheck, trajectories.Check{Bytes: 4, Applies: true})
+	b.say(trajectories.CauseNotRun, model.Message{Role: model.Tool, CallID: "f", Content: "Not run."})
+	b.outcome()
+	return b.transcript()
+}
+
+// textRun is an attempt whose commands stand in the replies.
+func textRun(t *testing.T) *trajectories.Transcript {
+	b := &book{t: t}
+	b.begin()
+	b.call(1, 0.25)
+	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nls\n```"}, "ls")
+	b.ran("ls", "x\n", 2)
+	b.say(trajectories.CauseObservation, model.Message{Role: model.User, Content: "x\n"})
+	b.call(1, 0.25)
+	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "two blocks"}, "a", "b")
+	b.say(trajectories.CauseFormatError, model.Message{Role: model.User, Content: "one block"})
+	b.call(1, 0.25)
+	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nrm -rf x\n```"}, "rm -rf x")
+	b.say(trajectories.CauseRejection, model.Message{Role: model.User, Content: "no"})
+	b.call(1, 0.25)
+	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
+	b.ran("submit", "patch", 0)
+	b.add(trajectories.TypeCheck, trajectories.Check{Bytes: 4, Returned: true})
+	b.say(trajectories.CauseMalformedPatch, model.Message{Role: model.User, Content: "does not apply"})
+	b.add(trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Interrupted, ExitStatus: "Interrupted", Steps: 4})
+	last := len(b.records)
+	b.add(trajectories.TypeResume, trajectories.Resume{MiniVersion: "1.3", Record: last - 2})
+	b.add(trajectories.TypeReplay, trajectories.Replay{Record: 3, Match: "exact"})
+	b.call(1, 0.25)
+	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
+	b.ran("submit", "diff", 0)
+	b.outcome()
+	return b.transcript()
+}
+
+// compareOwn looks for what is another in an attempt that was written and read:
+// nothing but the numbers of records, and the import record that is new.
+func compareOwn(t *testing.T, before, after *trajectories.Transcript) {
+	t.Helper()
+	opts := cmp.Options{
+		cmpopts.EquateEmpty(),
+		cmpopts.IgnoreFields(trajectories.Transcript{}, "Import"),
+		cmpopts.IgnoreFields(trajectories.Entry{}, "Record", "Context"),
+		cmpopts.IgnoreFields(trajectories.Call{}, "Raw"),
+		cmpopts.IgnoreFields(trajectories.Ran{}, "Record"),
+		cmpopts.IgnoreFields(trajectories.Record{}, "ID", "Parent", "Data"),
+	}
+	if diff := cmp.Diff(before, after, opts); diff != "" {
+		t.Errorf("differs (-journal +read again):\n%s", diff)
+	}
+	for i, e := range before.Entries {
+		o := after.Entries[i]
+		if (e.Context == nil) != (o.Context == nil) {
+			t.Fatalf("entry %d: context %v, then %v", i, e.Context, o.Context)
+		}
+		if e.Context == nil {
+			continue
+		}
+		for k, part := range e.Context.Sent {
+			again := o.Context.Sent[k]
+			if where(before, part.From) != where(after, again.From) || where(before, part.To) != where(after, again.To) {
+				t.Errorf("entry %d: part %d of what was sent: %v, then %v", i, k, part, again)
+			}
+		}
+	}
+}
+
+// where is the entry of a record.
+func where(t *trajectories.Transcript, record int) int {
+	for i, e := range t.Entries {
+		if e.Record == record {
+			return i
+		}
+	}
+	return -1
+}
+
+func TestOwnRoundTrip(t *testing.T) {
+	for name, tr := range map[string]*trajectories.Transcript{"tools": toolRun(t), "text": textRun(t)} {
+		t.Run(name, func(t *testing.T) {
+			doc, lost := write(t, tr, atif.Options{Verdict: "resolved"})
+			if len(lost) > 0 {
+				t.Errorf("lost: %q", lost)
+			}
+			f, again := gather(t, "a.json", doc)
+			compareOwn(t, tr, again)
+			if f.Header.InstanceID != "demo__a-1" || len(f.Header.Tools) != len(tr.Header.Tools) {
+				t.Errorf("header %+v", f.Header)
+			}
+			second, _ := write(t, again, atif.Options{Verdict: "resolved"})
+			_, third := gather(t, "a.json", second)
+			compareOwn(t, again, third)
+			golden(t, name+".json", doc)
+		})
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("%s (-golden +written; -update rewrites it):\n%s", name, diff)
+	}
+}
+
+// TestToolRun looks at what trainers read from a document.
+func TestToolRun(t *testing.T) {
+	data, _ := write(t, toolRun(t), atif.Options{})
+	var doc atif.Trajectory
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.SchemaVersion != "ATIF-v1.7" || doc.Agent.Name != "mini" || len(doc.Agent.Tools) != 1 {
+		t.Errorf("%+v", doc)
+	}
+	if got := doc.Steps[0]; got.Source != "system" || got.Message.Text != "You <are> & \u2028 helpful." {
+		t.Errorf("system prompt %+v", got)
+	}
+	var costs []float64
+	for _, s := range doc.Steps {
+		ids := map[string]bool{}
+		for _, c := range s.Calls {
+			ids[c.ID] = true
+		}
+		if s.Observation != nil {
+			for _, r := range s.Observation.Results {
+				if r.CallID != nil && !ids[*r.CallID] {
+					t.Errorf("step %d: result of %q", s.ID, *r.CallID)
+				}
+			}
+		}
+		if s.Metrics != nil {
+			costs = append(costs, *s.Metrics.Cost)
+		}
+	}
+	if diff := cmp.Diff([]float64{0.25, 0.5, 1, 0}, costs); diff != "" {
+		t.Errorf("costs of steps (-want +got):\n%s", diff)
+	}
+	var extra struct {
+		ExitStatus string `json:"exit_status"`
+		Class      string `json:"class"`
+		Submission string `json:"submission"`
+	}
+	if err := json.Unmarshal(doc.Extra, &extra); err != nil || extra.ExitStatus != "Submitted" || extra.Class != "submitted" || extra.Submission == "" {
+		t.Errorf("extra %+v %v", extra, err)
+	}
+	again, _ := write(t, toolRun(t), atif.Options{})
+	if !bytes.Equal(data, again) {
+		t.Error("two documents of one attempt are different")
+	}
+}
+
+// TestPicturesBesideADocument keeps them where the caller says.
+func TestPicturesBesideADocument(t *testing.T) {
+	data, _ := write(t, textRun(t), atif.Options{Image: func(i model.Image) (string, error) {
+		return "images/" + string(i.Data[1:]) + ".png", nil
+	}})
+	if !strings.Contains(string(data), `{"type":"image","source":{"media_type":"image/png","path":"images/PNG.png"}}`) {
+		t.Errorf("no picture in %s", data)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ data, want string }{
+		"no JSON":   {`{"a`, "read trajectory f.json: trajectory: not JSON: line 1: unexpected end of JSON input"},
+		"two":       {`{"schema_version":"ATIF-v2.0"}`, `trajectory.schema_version: ATIF-v1.0 to ATIF-v1.8 are known, got "ATIF-v2.0" (and 2 more)`},
+		"no UTF-8":  {"{\"a\":\"\xff\"}", "not UTF-8"},
+		"a journal": {`{"id":1}` + "\n" + `{"id":2}`, "not JSON: line 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := atif.Read("f.json", []byte(c.data))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestReadNewer takes a newer version as far as it is known.
+func TestReadNewer(t *testing.T) {
+	f, err := atif.Read("f.json", []byte(`{"schema_version":"ATIF-v1.12","agent":{"name":"a","version":"1","soul":1},"steps":[{"step_id":1,"source":"user","message":"hi"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{
+		"the version ATIF-v1.12 is newer than what is known; it was read as 1.8",
+		`"trajectory.agent.soul" is not known and left out`,
+	}, f.Lost); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,189 @@
+package atif
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// Options say what Write cannot know of an attempt.
+type Options struct {
+	// Verdict is the class of the evaluation, as "resolved"; empty before one.
+	Verdict string
+	// Image keeps a picture beside the document, and returns the path that is to
+	// stand in it. Without it pictures go into the extras, as data.
+	Image func(model.Image) (path string, err error)
+}
+
+// Write makes a document of an attempt: a step for each prompt and each reply,
+// with what its commands gave. What is run without a tool call, since the model
+// wrote it into its message, becomes a call of the tool "bash" with an id made
+// of the step's number. It says what it leaves out.
+//
+// An attempt that was read from a document is written as that one was.
+func Write(w io.Writer, t *trajectories.Transcript, o Options) ([]string, error) {
+	b := builder{t: t, image: o.Image, shown: map[shown]bool{}}
+	doc, err := b.document(o.Verdict)
+	if err != nil {
+		return nil, fmt.Errorf("write trajectory: %w", err)
+	}
+	if err := doc.write(w); err != nil {
+		return nil, fmt.Errorf("write trajectory: %w", err)
+	}
+	return b.lost, nil
+}
+
+// write puts one step on a line, as the .traj.json has its messages.
+func (t *Trajectory) write(w io.Writer) error {
+	head := *t
+	head.Steps, head.Subagents = nil, nil
+	first, err := encode(head)
+	if err != nil {
+		return err
+	}
+	out := lines{w: w}
+	out.put(strings.TrimSuffix(string(first), "}"), ",\n\"steps\": [\n")
+	for i := range t.Steps {
+		out.value(t.Steps[i], i+1 < len(t.Steps))
+	}
+	out.put("]")
+	if len(t.Subagents) > 0 {
+		out.put(",\n\"subagent_trajectories\": [\n")
+		for i := range t.Subagents {
+			out.value(t.Subagents[i], i+1 < len(t.Subagents))
+		}
+		out.put("]")
+	}
+	out.put("}\n")
+	return out.err
+}
+
+// lines writes until something fails.
+type lines struct {
+	w   io.Writer
+	err error
+}
+
+func (l *lines) put(texts ...string) {
+	for _, s := range texts {
+		if l.err == nil {
+			_, l.err = io.WriteString(l.w, s)
+		}
+	}
+}
+
+func (l *lines) value(v any, more bool) {
+	data, err := encode(v)
+	if err != nil && l.err == nil {
+		l.err = err
+	}
+	l.put(string(data))
+	if more {
+		l.put(",")
+	}
+	l.put("\n")
+}
+
+// builder makes a document.
+type builder struct {
+	t     *trajectories.Transcript
+	image func(model.Image) (string, error)
+	// foreign is set where the attempt came from a document of another agent's:
+	// nothing of mini's is added.
+	foreign bool
+	steps   []Step
+	origin  []int // of each step, its entry
+	shown   map[shown]bool
+	lost    []string
+	err     error
+}
+
+// shown is an execution of a step that stands in a result.
+type shown struct{ step, ran int }
+
+func (b *builder) document(verdict string) (*Trajectory, error) {
+	kept, ok := keptOf(b.t)
+	b.foreign = ok
+	b.build()
+	if b.err != nil {
+		return nil, b.err
+	}
+	if ok {
+		return b.restored(kept), nil
+	}
+	doc := &Trajectory{SchemaVersion: Version, Agent: b.agent(), Steps: b.steps, FinalMetrics: b.totals()}
+	session := fmt.Sprintf("%s-%d", b.t.Header.InstanceID, b.t.Header.Attempt)
+	doc.SessionID = &session
+	if n := len(b.t.Failed); n > 0 {
+		doc.Notes = ptr(fmt.Sprintf("final_metrics include %d calls of the model that no reply came of.", n))
+	}
+	root := ownRoot{
+		Journal: trajectories.Format, Verdict: verdict, Outcome: b.t.Outcome, Header: b.t.Header, Import: b.t.Import,
+		Diff: b.t.Diff, Failed: b.t.Failed, Records: b.t.Others,
+	}
+	root.Header.Tools = nil
+	for _, ran := range b.t.Setup {
+		root.Setup = append(root.Setup, ownResult{Ran: ran.Record, Command: ran.Command, Execution: &ran.Execution})
+	}
+	doc.Extra = b.extra(root)
+	b.raw()
+	return doc, b.err
+}
+
+// agent is who made the attempt.
+func (b *builder) agent() Agent {
+	a := Agent{Name: "mini", Version: b.t.Header.MiniVersion}
+	if i := b.t.Import; i != nil {
+		a.Name, a.Version = i.Agent, i.AgentVersion
+	}
+	if a.Name == "" {
+		a.Name = "unknown"
+	}
+	if a.Version == "" {
+		a.Version = "unknown"
+	}
+	if name := b.t.Header.ModelName; name != "" {
+		a.ModelName = &name
+	}
+	for _, d := range b.t.Header.Tools {
+		a.Tools = append(a.Tools, b.extra(tool{"function", d}))
+	}
+	return a
+}
+
+// tool is a definition as OpenAI has it in a list of tools.
+type tool struct {
+	Type     string           `json:"type"`
+	Function model.Definition `json:"function"`
+}
+
+// raw says that the answers of providers are left out.
+func (b *builder) raw() {
+	n := 0
+	for _, e := range b.t.Entries {
+		if e.Call != nil && len(e.Call.Raw) > 0 {
+			n++
+		}
+	}
+	if n > 0 {
+		b.lost = append(b.lost, fmt.Sprintf("the provider's own answers to %d calls: the format has no place for them", n))
+	}
+}
+
+// extra is a value in its JSON form; nil where it says nothing.
+func (b *builder) extra(v any) json.RawMessage {
+	data, err := encode(v)
+	if err != nil && b.err == nil {
+		b.err = err
+	}
+	if string(data) == "{}" {
+		return nil
+	}
+	return data
+}
+
+func ptr[T any](v T) *T { return &v }
