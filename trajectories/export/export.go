@@ -2,17 +2,11 @@
 // of the usual trainers, and the files of other tools.
 package export
 
-import (
-	"iter"
-
-	"github.com/minibench/mini/trajectories"
-)
+import "github.com/minibench/mini/trajectories"
 
 // Item is one attempt on its way out.
 type Item struct {
 	*trajectories.Transcript
-	// Records are those of the journal, which can be gone through again.
-	Records iter.Seq2[trajectories.Record, error]
 	// Run is the folder of the run, Journal the file, SHA256 that of its bytes.
 	Run, Journal, SHA256 string
 	InstanceID           string
@@ -32,4 +26,6 @@ type Item struct {
 	// Tokens is how long the conversation is, by the tokenizer that was asked
 	// for, else as the provider counted the last prompt and reply; 0 is unknown.
 	Tokens int64
+
+	from Attempt // as Run was given it
 }

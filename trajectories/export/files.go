@@ -1,12 +1,15 @@
 package export
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/atif"
 )
 
 // attemptFiles are a file an attempt.
@@ -25,21 +28,20 @@ func (s *attemptFiles) name(a Attempt, suffix string) string {
 	return filepath.Join(a.Folder, a.InstanceID, name+suffix)
 }
 
-func (s *attemptFiles) file(group []loaded) ([]File, error) {
-	l := group[0]
-	if !filepath.IsLocal(l.InstanceID) || strings.ContainsAny(l.InstanceID, `/\`) {
+func (s *attemptFiles) file(it *Item, lost losses) ([]File, error) {
+	if !filepath.IsLocal(it.InstanceID) || strings.ContainsAny(it.InstanceID, `/\`) {
 		return nil, Refusal("an instance whose id cannot name a file")
 	}
-	suffix := ".traj.json"
+	suffix, write := ".traj.json", writeTraj
 	if s.format == ATIF {
-		suffix = ".json"
+		suffix, write = ".json", writeATIF
 	}
-	f := File{Name: s.name(l.Attempt, suffix)}
+	f := File{Name: s.name(it.from, suffix)}
 	path := filepath.Join(s.dir, f.Name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // results are for sharing
 		return nil, err
 	}
-	if err := s.write(l, path); err != nil {
+	if err := write(it, path, lost); err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(path)
@@ -50,11 +52,24 @@ func (s *attemptFiles) file(group []loaded) ([]File, error) {
 	return []File{f}, nil
 }
 
-func (s *attemptFiles) write(l loaded, path string) error {
-	if s.format == Traj {
-		return trajectories.DeriveFrom(l.item.Records, path)
+// writeTraj makes the file of the transcript, not of the journal: what the sieve
+// took out is only out of that.
+func writeTraj(it *Item, path string, _ losses) error {
+	return trajectories.DeriveFrom(it.Records(), path)
+}
+
+func writeATIF(it *Item, path string, lost losses) (err error) {
+	f, err := os.Create(path) //nolint:gosec // G304: within the folder that is being made
+	if err != nil {
+		return err
 	}
-	return Refusal("ATIF is not written yet")
+	defer func() { err = errors.Join(err, f.Close()) }()
+	out := bufio.NewWriter(f)
+	left, err := atif.Write(out, it.Transcript, atif.Options{Verdict: it.Verdict})
+	for _, sentence := range left {
+		lost[sentence]++
+	}
+	return errors.Join(err, out.Flush())
 }
 
 func (s *attemptFiles) put(w written) error {
@@ -76,15 +91,15 @@ func newPredictions(dir string) *predictions {
 	return &predictions{dir: dir, list: map[string]trajectories.Prediction{}}
 }
 
-func (p *predictions) file(group []loaded) ([]File, error) {
-	if o := group[0].item.Outcome; o == nil || !o.Class.Counts() {
+func (p *predictions) file(it *Item, _ losses) ([]File, error) {
+	if o := it.Outcome; o == nil || !o.Class.Counts() {
 		return nil, Refusal("an attempt that is no result")
 	}
 	return nil, nil
 }
 
 func (p *predictions) put(w written) error {
-	it := w.group[0].item
+	it := w.items[0]
 	if other, ok := p.list[it.InstanceID]; ok {
 		return wrong("%s: two attempts, of %s and of %s, and preds.json has place for one; choose with --select, and export runs one by one",
 			it.InstanceID, other.Model, it.Header.ModelName)

@@ -24,18 +24,6 @@ type Attempt struct {
 	Read func() (*Item, error)
 }
 
-// Filter says which attempts are exported. It is asked for one after the other,
-// in their order.
-type Filter interface {
-	// Keep gives the reason why an attempt is left out; none keeps it.
-	Keep(it *Item) (reason string, err error)
-}
-
-// Splitter says which split an attempt belongs to.
-type Splitter interface {
-	Split(it *Item) string
-}
-
 // Config says what is exported, and where to.
 type Config struct {
 	Options
@@ -43,11 +31,20 @@ type Config struct {
 	Dir string
 	// Replace lets Dir be an earlier export, which is replaced.
 	Replace bool
-	// Filter and Splitter may be nil: everything is kept, in one split.
-	Filter   Filter
-	Splitter Splitter
-	// Splits are the names that Splitter gives.
+	// Sieve judges an attempt, and may change it; it is called for several at a
+	// time. What it returns is called in the order of the attempts, and gives those
+	// that are kept by then: this one or not, and maybe others that waited. Sifted
+	// is called after the last one; its error keeps the export from being made.
+	// Without them everything is kept.
+	Sieve  func(*Item) (take func() []*Item)
+	Sifted func() error
+	// Split is the name of the split that an attempt belongs to, one of Splits;
+	// nil puts everything into one. It is called for several at a time.
+	Split  func(*Item) string
 	Splits []string
+	// Wrote is told of each attempt that became rows; rows that are made of
+	// several attempts count for the first. It may be nil.
+	Wrote func(it *Item, split string, rows int)
 	// Workers is how many attempts are read, or written, at a time.
 	Workers int
 	// Tools are all sets of tools that attempts were offered; a parquet file has
@@ -68,6 +65,7 @@ const OneSplit = "train"
 type Report struct {
 	Attempts int    `json:"attempts"` // that were to be exported
 	Exported int    `json:"exported"` // attempts
+	Sifted   int    `json:"sifted"`   // attempts that the sieve did not keep
 	Rows     int    `json:"rows"`
 	Bytes    int64  `json:"bytes"`
 	Files    []File `json:"files"`
@@ -121,6 +119,10 @@ func Run(ctx context.Context, cfg Config, attempts []Attempt) (Report, error) {
 	if e.report.Files, err = e.sink.finish(); err != nil {
 		return e.report, err
 	}
+	e.report.Sifted = e.report.Attempts - e.report.Exported - len(e.report.Unread)
+	for _, n := range e.report.Dropped {
+		e.report.Sifted -= n
+	}
 	for _, f := range e.report.Files {
 		e.report.Bytes += f.Bytes
 	}
@@ -144,24 +146,31 @@ type exporter struct {
 	free   sync.Pool // of writers
 }
 
-// loaded is an attempt that was read, or why it was not.
+// loaded is an attempt that was read, and how the sieve is asked for it; or why
+// it was not read.
 type loaded struct {
-	Attempt
 	item *Item
+	take func() []*Item
 	err  error
 }
 
-// written are the rows of a group of attempts.
+// batch are attempts that make rows together; or why one was not read.
+type batch struct {
+	items []*Item
+	err   error
+}
+
+// written are the rows of a batch.
 type written struct {
-	group []loaded
+	batch
 	split string
 	rows  *writer
 	files []File
 	why   Refusal // there are none
 }
 
-// stream reads attempts, asks the filter, and writes what it keeps. Reading and
-// writing go side by side; the filter, and the files, have the order of the
+// stream reads attempts, asks the sieve, and writes what it keeps. Reading and
+// writing go side by side; the sieve, and the files, have the order of the
 // attempts.
 func (e *exporter) stream(ctx context.Context, attempts []Attempt) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -169,24 +178,19 @@ func (e *exporter) stream(ctx context.Context, attempts []Attempt) error {
 	g.Go(func() error {
 		defer close(todo)
 		for _, a := range attempts {
-			select {
-			case todo <- a:
-			case <-ctx.Done():
-				return context.Cause(ctx)
+			if err := send(ctx, todo, a); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
-	read := ordered(ctx, g, e.cfg.Workers, todo, func(a Attempt) (loaded, error) {
-		it, err := a.Read()
-		return loaded{a, it, err}, nil
-	})
-	groups := make(chan []loaded)
+	read := ordered(ctx, g, e.cfg.Workers, todo, e.read)
+	batches := make(chan batch)
 	g.Go(func() error {
-		defer close(groups)
-		return e.group(ctx, read, groups)
+		defer close(batches)
+		return e.sift(ctx, read, batches)
 	})
-	for w := range ordered(ctx, g, e.cfg.Workers, groups, e.write) {
+	for w := range ordered(ctx, g, e.cfg.Workers, batches, e.write) {
 		if err := e.take(w); err != nil {
 			g.Go(func() error { return err })
 			break
@@ -195,74 +199,86 @@ func (e *exporter) stream(ctx context.Context, attempts []Attempt) error {
 	return g.Wait()
 }
 
-// group asks the filter, and puts together what makes rows together.
-func (e *exporter) group(ctx context.Context, read <-chan loaded, groups chan<- []loaded) error {
-	send := func(group []loaded) error {
-		if len(group) == 0 {
-			return nil
-		}
-		select {
-		case groups <- group:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+func send[T any](ctx context.Context, to chan<- T, v T) error {
+	select {
+	case to <- v:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	var group []loaded
-	for l := range read {
-		if l.err == nil && e.cfg.Filter != nil {
-			reason, err := e.cfg.Filter.Keep(l.item)
-			if err != nil {
-				return err
-			}
-			if reason != "" {
-				l.item, l.err = nil, Refusal(reason)
-			}
-		}
-		if len(group) > 0 && (e.form.name != DPO || group[0].InstanceID != l.InstanceID) {
-			if err := send(group); err != nil {
-				return err
-			}
-			group = nil
-		}
-		group = append(group, l)
-	}
-	return send(group)
 }
 
-// write makes the rows of a group.
-func (e *exporter) write(group []loaded) (written, error) {
-	w := written{group: group}
+func (e *exporter) read(a Attempt) (loaded, error) {
+	it, err := a.Read()
+	if err != nil {
+		return loaded{err: err}, nil
+	}
+	it.from = a
+	l := loaded{item: it, take: func() []*Item { return []*Item{it} }}
+	if e.cfg.Sieve != nil {
+		l.take = e.cfg.Sieve(it)
+	}
+	return l, nil
+}
+
+// sift asks the sieve, and puts together what makes rows together.
+func (e *exporter) sift(ctx context.Context, read <-chan loaded, batches chan<- batch) error {
+	var same []*Item // attempts on one instance, for pairs
+	flush := func() error {
+		items := same
+		same = nil
+		if len(items) == 0 {
+			return nil
+		}
+		return send(ctx, batches, batch{items: items})
+	}
+	for l := range read {
+		if l.err != nil {
+			if err := send(ctx, batches, batch{err: l.err}); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, it := range l.take() {
+			if e.form.name != DPO || len(same) > 0 && same[0].InstanceID != it.InstanceID {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+			same = append(same, it)
+		}
+	}
+	if err := flush(); err != nil || e.cfg.Sifted == nil {
+		return err
+	}
+	return e.cfg.Sifted()
+}
+
+// write makes the rows of a batch.
+func (e *exporter) write(b batch) (written, error) {
+	w := written{batch: b}
+	if b.err != nil {
+		return w, nil
+	}
 	if free, ok := e.free.Get().(*writer); ok {
 		w.rows = free
 	} else {
 		w.rows = newWriter(e.cfg.Options)
 	}
-	var items []*Item
-	for _, l := range group {
-		if l.err == nil {
-			items = append(items, l.item)
-		}
-	}
-	if len(items) == 0 {
-		return w, nil
-	}
-	if e.cfg.Splitter != nil {
-		w.split = e.cfg.Splitter.Split(items[0])
+	if e.cfg.Split != nil {
+		w.split = e.cfg.Split(b.items[0])
 	}
 	var err error
-	if e.form.write != nil {
-		if err = e.form.write(w.rows, items); err == nil && e.schema != nil {
-			err = w.rows.shred(e.schema)
-		}
-	} else {
-		w.files, err = e.sink.file(group)
+	if e.form.write == nil {
+		w.files, err = e.sink.file(b.items[0], w.rows.lost)
+	} else if err = e.form.write(w.rows, b.items); err == nil && e.schema != nil {
+		err = w.rows.shred(e.schema)
 	}
 	if why := Refusal(""); errors.As(err, &why) {
 		w.why, err = why, nil
 	}
 	if err != nil {
-		err = fmt.Errorf("export %s: %w", group[0].Path, err)
+		err = fmt.Errorf("export %s: %w", b.items[0].Journal, err)
 	}
 	return w, err
 }
@@ -270,28 +286,29 @@ func (e *exporter) write(group []loaded) (written, error) {
 // take hands rows on, and enters what became of the attempts.
 func (e *exporter) take(w written) error {
 	r := &e.report
-	kept := 0
-	for _, l := range w.group {
-		why := Refusal("")
-		switch {
-		case errors.As(l.err, &why):
-			r.Dropped[string(why)]++
-		case l.err != nil:
-			r.Unread = append(r.Unread, l.err.Error())
-		case w.why != "":
-			r.Dropped[string(w.why)]++
-		default:
-			kept++
-		}
-	}
-	if kept > 0 {
-		r.Exported += kept
+	switch {
+	case w.err != nil:
+		r.Unread = append(r.Unread, w.err.Error())
+		return nil
+	case w.why != "":
+		r.Dropped[string(w.why)] += len(w.items)
+	default:
+		r.Exported += len(w.items)
 		r.Rows += len(w.rows.ends)
 		for name, n := range w.rows.lost {
 			r.Losses[name] += n
 		}
 		if err := e.sink.put(w); err != nil {
 			return err
+		}
+		for i, it := range w.items {
+			rows := 0
+			if i == 0 {
+				rows = len(w.rows.ends)
+			}
+			if e.cfg.Wrote != nil {
+				e.cfg.Wrote(it, w.split, rows)
+			}
 		}
 	}
 	w.rows.reset()

@@ -15,7 +15,7 @@ import (
 // one goroutine.
 type sink interface {
 	// file writes those of an attempt that has its own.
-	file(group []loaded) ([]File, error)
+	file(it *Item, lost losses) ([]File, error)
 	put(w written) error
 	finish() ([]File, error)
 	// abandon closes what is open.
@@ -63,7 +63,7 @@ type rowWriter interface {
 	close() error
 }
 
-func (s *shards) file([]loaded) ([]File, error) { return nil, nil }
+func (s *shards) file(*Item, losses) ([]File, error) { return nil, nil }
 
 // put appends rows, moving on to the next file where one is full. A row is never
 // cut in two, and a file has one at least.

@@ -105,6 +105,15 @@ func (c *cleaner) entry(e *trajectories.Entry) {
 	if e.Call != nil {
 		c.call(e.Call)
 	}
+	if e.Context != nil {
+		for i := range e.Context.Sent {
+			if m := e.Context.Sent[i].Message; m != nil {
+				c.text(&m.Content)
+				c.text(&m.Reasoning)
+				c.calls(m.Calls)
+			}
+		}
+	}
 	for i := range e.Ran {
 		c.ran(&e.Ran[i])
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories/export"
+	"github.com/minibench/mini/trajectories/export/sieve"
 )
 
 // exportOptions are the flags of mini export.
@@ -26,8 +27,8 @@ type exportOptions struct {
 	output, pick, shardSize string
 	reasoning, faults       string
 	arguments, completion   string
-	seed                    uint64
 	workers                 int
+	sieve                   sieveFlags
 	force, json             bool
 	rule                    export.Rule
 	progressAt              time.Time
@@ -56,8 +57,8 @@ export.json, which says what made them, what was left out and why.`,
   mini export runs/a runs/b --format sharegpt --select shortest -o data/sft
   mini export runs/first --format openai --parquet --shard-size 500MB -o data/verl
   mini export django__django-11099.traj.json --format axolotl -o data/one`,
-		Annotations: map[string]string{groupsKey: "what: format output parquet reasoning format-errors tool-arguments completion; which: select seed; " +
-			"files: shard-rows shard-size force; mini: workers json"},
+		Annotations: map[string]string{groupsKey: "rows: format output parquet reasoning format-errors tool-arguments completion; " +
+			"files: shard-rows shard-size force; " + sieveGroups + "; mini: select workers json"},
 		Args: atLeastOne("the folders of runs, or files of trajectories"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
 	}
@@ -71,12 +72,12 @@ export.json, which says what made them, what was left out and why.`,
 	f.StringVar(&o.arguments, "tool-arguments", "", "`HOW` those of tool calls are written: object, text (default as the format's readers want them)")
 	f.StringVar(&o.completion, "completion", "", "`EXTENT` of a completion of kto and dpo: reply, rest (default reply)")
 	f.StringVar(&o.pick, "select", "", "`RULE` by which attempts on an instance are taken: all, first, every, resolved, shortest, cheapest, random (default all; first for preds)")
-	f.Uint64Var(&o.seed, "seed", 0, "`NUMBER` that decides what is left to chance")
 	f.IntVar(&o.ShardRows, "shard-rows", 0, "begin a new file after `N` rows")
 	f.StringVar(&o.shardSize, "shard-size", "", "begin a new file before `SIZE` is exceeded, as 500MB; for parquet before compression")
 	f.BoolVar(&o.force, "force", false, "replace the export that is in the folder")
 	f.IntVarP(&o.workers, "workers", "w", 0, "attempts that are read at a time (default one a processor)")
 	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
+	o.sieve.flags(f)
 	for name, words := range map[string][]string{
 		"format": export.Formats(), "reasoning": {"keep", "drop", "inline"}, "format-errors": {"drop", "keep", "mask"},
 		"tool-arguments": {"object", "text"}, "completion": {"reply", "rest"}, "select": ruleNames(),
@@ -144,15 +145,23 @@ func (o *exportOptions) run(ctx context.Context, s Streams, args []string) error
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(exportGCPercent)
 	}
+	sifted, err := o.newSifter()
+	if err != nil {
+		return err
+	}
 	src := &exportSource{options: o}
 	for _, arg := range args {
 		if err := src.add(arg); err != nil {
 			return err
 		}
 	}
+	if err := o.foresee(sifted, src); err != nil {
+		return err
+	}
 	cfg := export.Config{
 		Options: o.Options, Dir: o.output, Replace: o.force, Workers: o.workers, Tools: src.tools,
-		Manifest: func(dir string, r export.Report) error { return o.manifest(dir, src, r) },
+		Sieve: sifted.look, Sifted: sifted.end, Split: sifted.SplitOf, Splits: sifted.splits, Wrote: sifted.wrote,
+		Manifest: func(dir string, r export.Report) error { return o.manifest(dir, src, sifted, r) },
 		Progress: func(r export.Report) { o.progress(s, r) },
 	}
 	r, err := export.Run(ctx, cfg, src.list())
@@ -161,13 +170,13 @@ func (o *exportOptions) run(ctx context.Context, s Streams, args []string) error
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, export.ErrNothing):
-		return o.nothing(s, r)
+		return o.nothing(s, sifted, r)
 	case errors.Is(err, export.ErrFolder), errors.Is(err, export.ErrOptions):
 		return before(err)
 	case err != nil:
 		return err
 	}
-	return o.show(s, r)
+	return o.show(s, sifted, r)
 }
 
 // exportedAs is export.json. It has no time in it: the same export gives the
@@ -180,14 +189,19 @@ type exportedAs struct {
 	Seed        uint64         `json:"seed"`
 	Runs        []exportedRun  `json:"runs"`
 	export.Report
+	Sieve *sieve.Report `json:"sieve"`
 }
 
-func (o *exportOptions) manifest(dir string, src *exportSource, r export.Report) error {
+func (o *exportOptions) manifest(dir string, src *exportSource, sifted *sifter, r export.Report) error {
 	r.Unread = append(src.unread, r.Unread...)
 	data, err := json.MarshalIndent(exportedAs{
-		Format: "mini-export-1", MiniVersion: Version, Options: o.Options, Select: o.rule, Seed: o.seed, Runs: src.runs, Report: r,
+		Format: "mini-export-1", MiniVersion: Version, Options: o.Options, Select: o.rule, Seed: o.sieve.cfg.Seed, Runs: src.runs,
+		Report: r, Sieve: sifted.Report(),
 	}, "", "  ")
 	if err != nil {
+		return err
+	}
+	if err := sifted.write(dir); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, export.ManifestFile), append(data, '\n'), 0o644) //nolint:gosec // results are for sharing
@@ -207,13 +221,16 @@ func (o *exportOptions) progress(s Streams, r export.Report) {
 }
 
 // nothing says why there is nothing.
-func (o *exportOptions) nothing(s Streams, r export.Report) error {
+func (o *exportOptions) nothing(s Streams, sifted *sifter, r export.Report) error {
 	for _, line := range r.Unread {
 		_, _ = fmt.Fprintln(s.Err, "mini:", report.Printable(line)) // only for people
 	}
 	text := "nothing to export, and no folder was made"
 	for _, reason := range reasons(r.Dropped) {
 		text += fmt.Sprintf("\n  left out: %s", reason)
+	}
+	for _, d := range sifted.Report().Dropped {
+		text += fmt.Sprintf("\n  left out: %d, %s", d.Attempts, d.Reason)
 	}
 	if len(r.Unread) > 0 {
 		return &codedError{errors.New(text), exitIncomplete}
@@ -239,7 +256,7 @@ func reasons(counts map[string]int) []string {
 	return names
 }
 
-func (o *exportOptions) show(s Streams, r export.Report) error {
+func (o *exportOptions) show(s Streams, sifted *sifter, r export.Report) error {
 	for _, line := range r.Unread {
 		_, _ = fmt.Fprintln(s.Err, "mini:", report.Printable(line)) // only for people
 	}
@@ -247,9 +264,12 @@ func (o *exportOptions) show(s Streams, r export.Report) error {
 	if o.json {
 		enc := json.NewEncoder(s.Out)
 		enc.SetEscapeHTML(false)
-		err = enc.Encode(r)
-	} else {
-		_, err = fmt.Fprint(s.Out, o.text(r))
+		err = enc.Encode(struct {
+			export.Report
+			Sieve *sieve.Report `json:"sieve"`
+		}{r, sifted.Report()})
+	} else if _, err = fmt.Fprint(s.Out, o.text(r)); err == nil {
+		err = sifted.Report().WriteText(s.Out, plainWidth)
 	}
 	if err == nil && len(r.Unread) > 0 {
 		return &codedError{errSaid, exitIncomplete}

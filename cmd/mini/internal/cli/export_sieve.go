@@ -49,7 +49,7 @@ func (o *sieveFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.cfg.AllowTests, "allow-test-split", false, "train on test sets all the same")
 	f.StringVar(&o.split, "split", "", "`S`, as train=0.95,val=0.05")
 	f.StringVar(&o.splitBy, "split-by", string(sieve.ByInstance), "keep together: `K`, instance or repo")
-	f.Uint64Var(&o.cfg.Seed, "seed", 42, "`N` for --split")
+	f.Uint64Var(&o.cfg.Seed, "seed", 42, "`N` for --split and --select random")
 }
 
 // sieve is what the flags ask for. training says what the rows are for,
@@ -65,10 +65,8 @@ func (o *sieveFlags) sieve(training, reasoning bool) (*sieve.Sieve, error) {
 		return nil, err
 	}
 	cfg.NoFlagged = cfg.NoFlagged || len(cfg.Flags) > 0
-	for _, name := range []string{"split-by", "seed"} {
-		if o.set.Changed(name) && o.split == "" {
-			return nil, usagef("--%s is for --split, which is not given", name)
-		}
+	if o.set.Changed("split-by") && o.split == "" {
+		return nil, usagef("--split-by is for --split, which is not given")
 	}
 	if o.set.Changed("split") {
 		splits, err := sieve.ParseSplits(o.split)

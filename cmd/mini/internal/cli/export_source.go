@@ -102,7 +102,7 @@ func (src *exportSource) addInstance(run *runner.Run, in runner.Instance) int {
 		}
 		tries, known = append(tries, t), append(known, a)
 	}
-	picked := src.options.rule.Pick(tries, in.ID, src.options.seed)
+	picked := src.options.rule.Pick(tries, in.ID, src.options.sieve.cfg.Seed)
 	for _, i := range picked {
 		a, sample := known[i], tries[i].Sample
 		src.attempts = append(src.attempts, exportAttempt{export.Attempt{
@@ -114,12 +114,12 @@ func (src *exportSource) addInstance(run *runner.Run, in runner.Instance) int {
 }
 
 func (src *exportSource) read(run *runner.Run, in runner.Instance, a runner.Attempt, sample int, verdicts runner.Verdicts) (*export.Item, error) {
-	t, sum, err := export.ReadJournal(a.Journal, src.options.Format == export.ATIF)
+	t, sum, err := export.ReadJournal(a.Journal, src.options.Format == export.ATIF || src.options.Format == export.Traj)
 	if err != nil {
 		return nil, err
 	}
 	it := &export.Item{
-		Transcript: t, Records: trajectories.Read(a.Journal), Run: run.Dir, Journal: a.Journal, SHA256: sum,
+		Transcript: t, Run: run.Dir, Journal: a.Journal, SHA256: sum,
 		InstanceID: in.ID, Attempt: a.Number, Sample: sample, Repo: repoOf(in.ID), Dataset: run.Manifest.Dataset.Name,
 		Tokens: export.Counted(t),
 	}
@@ -177,7 +177,7 @@ func readForeign(f *convert.File, path, id string) (*export.Item, error) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	return &export.Item{
-		Transcript: t, Records: f.Records, Journal: path, SHA256: sum, InstanceID: id, Attempt: max(t.Header.Attempt, 1),
+		Transcript: t, Journal: path, SHA256: sum, InstanceID: id, Attempt: max(t.Header.Attempt, 1),
 		Sample: max(t.Header.Sample, 1), Repo: repoOf(id), Tokens: export.Counted(t),
 	}, nil
 }
