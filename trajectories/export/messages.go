@@ -100,10 +100,13 @@ func (s *speaker) calls(r *row, calls []model.Call) error {
 		r.key("function")
 		r.open('{')
 		r.text("name", c.Name)
-		if s.arguments == Text {
+		args, ok := object(c.Arguments)
+		switch {
+		case s.arguments == Text && (ok || !s.flags):
 			r.text("arguments", c.Arguments)
-		} else {
-			args, ok := object(c.Arguments)
+		case s.arguments == Text:
+			return Refusal("arguments of a tool call that are no object of JSON, at which Axolotl stops")
+		default:
 			if !ok {
 				return Refusal("arguments of a tool call that are no object of JSON: take --tool-arguments text, or drop format errors")
 			}
