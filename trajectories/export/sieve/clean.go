@@ -2,6 +2,7 @@ package sieve
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/minibench/mini/model"
@@ -56,7 +57,7 @@ func (s *scanner) clean(it *export.Item, training bool) []Found {
 		c.text(&it.Diff.Error)
 	}
 	if !training {
-		c.leave = func(s secret) bool { return !s.known }
+		c.leave = leaveShapes
 	}
 	if it.Outcome != nil {
 		c.bytes((*[]byte)(&it.Outcome.Submission))
@@ -67,6 +68,30 @@ func (s *scanner) clean(it *export.Item, training bool) []Found {
 	}
 	return c.all()
 }
+
+// Records are those of an attempt without secrets, for formats that are written
+// from the records; what Prepare does is done to the transcript. They are not
+// entered into the report again.
+func (s *Sieve) Records(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
+	if records == nil {
+		return nil
+	}
+	return func(yield func(trajectories.Record, error) bool) {
+		for r, err := range records {
+			var leave func(secret) bool
+			if !s.cfg.Training && (r.Type == trajectories.TypeOutcome || r.Type == trajectories.TypeDiff) {
+				leave = leaveShapes // they hold patches
+			}
+			r.Data = redact(s.scanner, []byte(r.Data), leave, func(secret, bool) {})
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// leaveShapes leaves what only looks like a secret.
+func leaveShapes(s secret) bool { return !s.known }
 
 func (c *cleaner) text(s *string) { *s = redact(c.scanner, *s, c.leave, c.note) }
 

@@ -7,28 +7,31 @@
 // then it takes its place among the others, in an order that decides which of
 // two duplicates stays:
 //
-//	s, err := sieve.New(sieve.Config{Verdicts: []string{"resolved"}, Dedupe: 0.9})
-//	for _, it := range glances {      // optional: items that lack their Transcript,
-//		s.Foresee(it)             // so that a refusal comes before the work
+//	s, err := sieve.New(sieve.Config{Training: true, Verdicts: []string{"resolved"}, Dedupe: 0.9})
+//	for _, it := range planned { // not read yet
+//		s.Foresee(it)
 //	}
+//	if err := s.Refusal(); err != nil { ... } // before the work
+//	if s.Rehearses() {                        // attempts an instance has to have
+//		err = s.Rehearse(items)
+//	}
+//	// in every reader:
+//	s.Prepare(it)                    // takes secrets out of it, counts its tokens
+//	it.Records = s.Records(it.Records)
+//	// in one place, in order:
+//	reason, err := s.Keep(it)
+//	split := s.Split(it)
+//	s.Wrote(split, rows)
+//	// before the output is where it belongs:
 //	if err := s.Refusal(); err != nil { ... }
-//	for it := range items {           // an instance's attempts in a row
-//		look := s.Look(it)        // safe for concurrent use; takes secrets out of it, counts its tokens
-//		for _, kept := range s.Take(look) { // in order; none, this one, or several that waited
-//			write(kept, s.SplitOf(kept))
-//			s.Wrote(kept, s.SplitOf(kept), rows)
-//		}
-//	}
-//	s.End()                           // what still waits is dropped, and counted
-//	if err := s.Refusal(); err != nil { ... } // and the output is thrown away
-//	report := s.Report()              // WriteText, WriteSVG; its JSON is its form on disk
+//	report := s.Report()             // WriteText, WriteSVG; its JSON is its form on disk
 //
-// Sift is all of the loop in one call, for who works with one goroutine.
+// Keep and Split are what export.Run wants of a Filter and of a Splitter.
 //
 // # What is dropped, and in which order
 //
 // The first reason counts: those of the run (repository, model), of the ending
 // (verdict, outcome class, flags), of the conversation (steps, format errors,
-// tokens), secrets where they mean dropping, a test set, a duplicate, too many
-// of an instance, too few of an instance.
+// tokens), a test set, secrets where they mean dropping, too few of the
+// instance, too many of it, a duplicate.
 package sieve

@@ -2,7 +2,8 @@ package sieve
 
 import (
 	"math"
-	"path"
+
+	"github.com/minibench/mini/trajectories/export"
 )
 
 // leastLikeness is the lowest likeness that may be asked for. Below it what is
@@ -153,19 +154,21 @@ func alike(a, b *[classes]uint8) float64 {
 	return max(0, (float64(same)/classes-chance)/(1-chance))
 }
 
-// duplicate is the part of the judgement about copies.
-func (s *Sieve) duplicate(l *Look) Reason {
-	found, ok := s.seen.find(l.signature)
-	if ok {
-		s.report.pair(nameOf(l.Item), found, s.cfg.Dedupe > 0)
+// duplicate is the part of the judgement about copies, and the last one: what
+// it lets pass is kept.
+func (s *Sieve) duplicate(it *export.Item, sig signature) Reason {
+	found, ok := s.seen.find(sig)
+	if !ok {
+		s.seen.add(sig, nameOf(it))
+		return ""
 	}
+	s.report.pair(nameOf(it), found, s.cfg.Dedupe > 0)
 	switch {
-	case ok && s.cfg.Dedupe > 0 && found.exact:
+	case s.cfg.Dedupe == 0:
+		return ""
+	case found.exact:
 		return because("duplicate", "exact copy")
-	case ok && s.cfg.Dedupe > 0:
+	default:
 		return because("duplicate", "near copy")
-	case !ok:
-		s.seen.add(l.signature, path.Clean(nameOf(l.Item)))
 	}
-	return ""
 }

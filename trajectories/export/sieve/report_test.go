@@ -82,11 +82,10 @@ func busy(t *testing.T) *sieve.Report {
 			it.Transcript.Entries = item(id, n%3, 0).Entries
 			it.Transcript.Entries = append(it.Transcript.Entries, item("own__name-11000", 1, 4).Entries...)
 		}
-		for _, kept := range s.Take(s.Look(it)) {
-			s.Wrote(kept, s.SplitOf(kept), len(kept.Entries)/2)
+		if reason, _ := s.Keep(it); reason == "" {
+			s.Wrote(s.Split(it), len(it.Entries)/2)
 		}
 	}
-	s.End()
 	return s.Report()
 }
 
@@ -125,7 +124,9 @@ func TestSVG(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := one.Report()
-	one.Take(one.Look(item("a__a-1", 1, 1)))
+	if _, err := one.Keep(item("a__a-1", 1, 1)); err != nil {
+		t.Fatal(err)
+	}
 	for name, r := range map[string]*sieve.Report{"busy": busy(t), "one": one.Report(), "none": none} {
 		var b bytes.Buffer
 		if err := r.WriteSVG(&b); err != nil {
@@ -180,7 +181,9 @@ func TestHostileNames(t *testing.T) {
 		it := item("a__a-1", n, 1, func(it *export.Item) {
 			it.Journal, it.Verdict = "evil\x1b[2J\n\u202e.jsonl", fmt.Sprintf("v\x1b[31m%d\n", n)
 		})
-		s.Take(s.Look(it))
+		if _, err := s.Keep(it); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var b bytes.Buffer
 	if err := s.Report().WriteText(&b, 80); err != nil {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/minibench/mini/model/tokens"
 	"github.com/minibench/mini/trajectories"
@@ -64,14 +65,20 @@ const DefaultTokenizer = "o200k_base"
 // none stands for a verdict or an outcome that is not there.
 const none = "none"
 
-// Sieve is one pass over the attempts of an export. Look and SplitOf are safe
-// for concurrent use; the rest is for one goroutine.
+// Sieve is one pass over the attempts of an export. Prepare, Split and Records
+// are safe for concurrent use; the rest is for one goroutine.
 type Sieve struct {
-	cfg           Config
-	counter       *tokens.Counter
-	scanner       *scanner
-	seen          *duplicates
-	group         group
+	cfg     Config
+	counter *tokens.Counter
+	scanner *scanner
+	looks   sync.Map // *export.Item -> *look, from Prepare to Keep
+	seen    *duplicates
+	// instance is the one whose attempts are coming in, kept how many passed.
+	instance string
+	kept     int
+	// enough are the instances that have as many as they have to; nil before
+	// Rehearse.
+	enough        map[string]bool
 	foreseen, met tests
 	report        *books
 }
@@ -108,8 +115,6 @@ func (s *Sieve) check() error {
 		return fmt.Errorf("--min-steps %d is more than --max-steps %d: nothing would be left", c.MinSteps, c.MaxSteps)
 	case c.PerInstance > 0 && c.MinPerInstance > c.PerInstance:
 		return fmt.Errorf("--min-per-instance %d is more than --max-per-instance %d: nothing would be left", c.MinPerInstance, c.PerInstance)
-	case c.MinPerInstance > maxHeld:
-		return fmt.Errorf("--min-per-instance is at most %d: so many attempts are held in memory", maxHeld)
 	case !(c.Dedupe >= 0 && c.Dedupe <= 1): // NaN too
 		return fmt.Errorf("--dedupe %v is a likeness from 0 to 1, as 0.9", c.Dedupe)
 	case c.Dedupe > 0 && c.Dedupe < leastLikeness:
@@ -144,20 +149,31 @@ func Classes() []string {
 	}
 }
 
-// Look is what is found of one attempt alone. Make it with Sieve.Look.
-type Look struct {
-	Item      *export.Item
+// look is what is found of one attempt alone.
+type look struct {
 	drop      Reason
 	signature signature
 	secrets   []Found
 	test      string // the test set that it belongs to
 }
 
-// Look judges an attempt alone: it filters, counts its tokens (into the item),
-// looks for secrets and takes them out of the item, and makes its signature.
-// The heavy work is here, and may be done for several attempts at once.
-func (s *Sieve) Look(it *export.Item) *Look {
-	l := &Look{Item: it}
+// Foresee counts an attempt that may be of a test set, so that Refusal can
+// answer before anything is read: its instance, repository, dataset, verdict and
+// flags are enough. What Keep meets is counted apart.
+func (s *Sieve) Foresee(it *export.Item) {
+	if s.filterGlance(it) == "" {
+		s.foreseen.add(testSet(it), it.InstanceID)
+	}
+}
+
+// Prepare judges an attempt alone: it filters, counts its tokens (into the
+// item), looks for secrets and takes them out of the transcript, and makes the
+// signature for finding others like it. That is the heavy work, and may be done
+// for several attempts at once; Keep does it for those that were not prepared.
+func (s *Sieve) Prepare(it *export.Item) { s.looks.Store(it, s.look(it)) }
+
+func (s *Sieve) look(it *export.Item) *look {
+	l := &look{}
 	if l.drop = s.filterGlance(it); l.drop != "" {
 		return l
 	}
@@ -170,76 +186,101 @@ func (s *Sieve) Look(it *export.Item) *Look {
 	return l
 }
 
-// Foresee counts an attempt of a test set, of which no more need be known than
-// its instance, repository, run, verdict and flags, so that Refusal can answer
-// before transcripts are read. What Take meets is counted apart.
-func (s *Sieve) Foresee(it *export.Item) {
-	if s.filterGlance(it) == "" {
-		s.foreseen.add(testSet(it), it.InstanceID)
+// Keep gives the reason why an attempt is left out; none keeps it. Attempts are
+// given in the order in which they are exported, those on one instance one
+// after the other. The error is always nil.
+func (s *Sieve) Keep(it *export.Item) (reason string, err error) {
+	l := s.take(it)
+	s.report.read(it)
+	if it.InstanceID != s.instance {
+		s.instance, s.kept = it.InstanceID, 0
 	}
-}
-
-// Take puts an attempt in its place after those before it, and says what is
-// kept now: nothing, this one, or also some that waited for it. Attempts of an
-// instance have to come in a row for bounds per instance to be right.
-func (s *Sieve) Take(l *Look) []*export.Item {
-	s.startGroup(l.Item)
-	s.report.read(l.Item)
 	if l.drop == "" {
-		l.drop = s.place(l)
+		l.drop = s.place(it, l)
 	}
 	if l.drop != "" {
-		s.report.drop(l.Item, l.drop)
-		return nil
+		s.report.drop(it, l.drop)
+		return string(l.drop), nil
 	}
-	return s.release(l)
+	s.kept++
+	s.report.keep(it, s.Split(it), s.keyOf(it))
+	return "", nil
+}
+
+// take is what Prepare has found.
+func (s *Sieve) take(it *export.Item) *look {
+	if l, ok := s.looks.LoadAndDelete(it); ok {
+		if l, ok := l.(*look); ok {
+			return l
+		}
+	}
+	return s.look(it)
 }
 
 // place is the part of the judgement that looks at the others.
-func (s *Sieve) place(l *Look) Reason {
+func (s *Sieve) place(it *export.Item, l *look) Reason {
 	if s.cfg.Training {
-		s.met.add(l.test, l.Item.InstanceID)
+		s.met.add(l.test, it.InstanceID)
 		if l.test != "" && !s.cfg.AllowTests {
 			return because("test set", l.test)
 		}
 	}
 	if len(l.secrets) > 0 {
-		s.report.secrets(l.Item, l.secrets)
+		s.report.secrets(l.secrets)
 		if s.cfg.Secrets == Drop {
 			return because("secret", l.secrets[0].Kind)
 		}
 	}
-	if reason := s.duplicate(l); reason != "" {
-		return reason
-	}
-	if s.cfg.PerInstance > 0 && s.group.kept >= s.cfg.PerInstance {
+	switch {
+	case s.enough != nil && !s.enough[it.InstanceID]:
+		return because("min per instance", "")
+	case s.cfg.PerInstance > 0 && s.kept >= s.cfg.PerInstance:
 		return because("max per instance", "")
 	}
-	return ""
+	return s.duplicate(it, l.signature)
 }
 
-// End says that nothing more comes.
-func (s *Sieve) End() { s.endGroup() }
+// Rehearses says that Rehearse has to come before the first Keep.
+func (s *Sieve) Rehearses() bool { return s.cfg.MinPerInstance > 1 }
 
-// Sift passes on what is kept, in order, with its errors. A caller that stops
-// early is not counted as the end.
-func (s *Sieve) Sift(items iter.Seq2[*export.Item, error]) iter.Seq2[*export.Item, error] {
-	return func(yield func(*export.Item, error) bool) {
-		for it, err := range items {
-			if err != nil {
-				if !yield(nil, err) {
-					return
-				}
-				continue
-			}
-			for _, kept := range s.Take(s.Look(it)) {
-				if !yield(kept, nil) {
-					return
-				}
-			}
-		}
-		s.End()
+// Rehearse finds out which instances have the attempts that they have to have:
+// all attempts, in the order of Keep. What cannot be read will not be kept, and
+// is passed over.
+func (s *Sieve) Rehearse(items iter.Seq2[*export.Item, error]) error {
+	cfg := s.cfg
+	cfg.MinPerInstance = 0
+	trial, err := New(cfg)
+	if err != nil {
+		return err
 	}
+	s.enough = map[string]bool{}
+	var few []signature // of the instance, while they are too few
+	instance := ""
+	end := func() {
+		for _, f := range few { // will not be kept: no reason to drop others
+			trial.seen.forget(f)
+		}
+		few = nil
+	}
+	for it, err := range items {
+		if err != nil {
+			continue
+		}
+		if it.InstanceID != instance {
+			end()
+			instance = it.InstanceID
+		}
+		l := trial.look(it)
+		trial.looks.Store(it, l)
+		if reason, _ := trial.Keep(it); reason != "" || s.enough[instance] {
+			continue
+		}
+		if few = append(few, l.signature); len(few) >= s.cfg.MinPerInstance {
+			s.enough[instance], few = true, nil
+		}
+	}
+	end()
+	return nil
 }
 
 // Refusal is why nothing may be exported: attempts of a test set that nobody

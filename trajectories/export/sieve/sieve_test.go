@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,18 +79,29 @@ func sift(t *testing.T, cfg sieve.Config, items ...*export.Item) (kept []string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	seq := func(yield func(*export.Item, error) bool) {
-		for _, it := range items {
-			if !yield(it, nil) {
-				return
+	if s.Rehearses() {
+		err := s.Rehearse(func(yield func(*export.Item, error) bool) {
+			for _, it := range items {
+				if !yield(it, nil) || !yield(nil, errors.New("not read")) {
+					return
+				}
 			}
-		}
-	}
-	for it, err := range s.Sift(seq) {
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept = append(kept, fmt.Sprintf("%s/%d", it.InstanceID, it.Attempt))
+	}
+	var ready sync.WaitGroup
+	for _, it := range items[:len(items)/2] {
+		ready.Go(func() { s.Prepare(it) })
+	}
+	ready.Wait()
+	for _, it := range items {
+		if reason, err := s.Keep(it); err != nil {
+			t.Fatal(err)
+		} else if reason == "" {
+			kept = append(kept, fmt.Sprintf("%s/%d", it.InstanceID, it.Attempt))
+		}
 	}
 	dropped = map[string]int{}
 	for _, d := range s.Report().Dropped {
@@ -239,6 +251,47 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
+func TestRecords(t *testing.T) {
+	r := rand.New(rand.NewPCG(17, 18)) //nolint:gosec // G404: made-up key
+	key := "ghp_" + some(r, 36, alnum)
+	var all []trajectories.Record
+	for _, kind := range []trajectories.Type{trajectories.TypeMessage, trajectories.TypeExecution, trajectories.TypeOutcome, trajectories.TypeDiff} {
+		all = append(all, trajectories.Record{ID: len(all) + 1, Type: kind, Data: []byte(`{"a":"` + key + ` own\"secret"}`)})
+	}
+	broken := errors.New("torn")
+	seq := func(yield func(trajectories.Record, error) bool) {
+		for _, rec := range all {
+			if !yield(rec, nil) {
+				return
+			}
+		}
+		yield(trajectories.Record{}, broken)
+	}
+	for name, training := range map[string]bool{"training": true, "another format": false} {
+		s, err := sieve.New(sieve.Config{Training: training, Known: []sieve.Known{{Name: "OWN_KEY", Value: `own"secret`}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		var last error
+		for rec, err := range s.Records(seq) {
+			if last = err; err == nil {
+				got = append(got, string(rec.Data))
+			}
+		}
+		want := slices.Repeat([]string{`{"a":"[redacted] [redacted]"}`}, 4)
+		if !training {
+			want[2], want[3] = `{"a":"`+key+` [redacted]"}`, `{"a":"`+key+` [redacted]"}`
+		}
+		if diff := cmp.Diff(want, got); diff != "" || !errors.Is(last, broken) {
+			t.Errorf("%s: %v, %s", name, last, diff)
+		}
+	}
+	if s, err := sieve.New(sieve.Config{}); err != nil || s.Records(nil) != nil {
+		t.Errorf("of no records: %v", err)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	minus := -1
 	for want, cfg := range map[string]sieve.Config{
@@ -246,7 +299,6 @@ func TestMistakes(t *testing.T) {
 		`--tokenizer "qwen" is not known; there are o200k_base, cl100k_base`:                                    {Tokenizer: "qwen"},
 		`--min-steps 5 is more than --max-steps 4: nothing would be left`:                                       {MinSteps: 5, MaxSteps: 4},
 		`--min-per-instance 3 is more than --max-per-instance 2: nothing would be left`:                         {MinPerInstance: 3, PerInstance: 2},
-		`--min-per-instance is at most 64: so many attempts are held in memory`:                                 {MinPerInstance: 65},
 		`bounds are numbers from 0 on; 0 is none`:                                                               {MaxTokens: -1},
 		`--max-format-errors is a number from 0 on`:                                                             {MaxFormatErrors: &minus},
 		`--dedupe 1.5 is a likeness from 0 to 1, as 0.9`:                                                        {Dedupe: 1.5},
