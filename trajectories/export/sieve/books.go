@@ -144,7 +144,7 @@ func (b *books) secrets(found []Found) {
 	}
 }
 
-// ErrSecrets: secrets were found, and nothing was to be exported then.
+// ErrSecrets says that secrets were found, and nothing was to be exported then.
 var ErrSecrets = errors.New("nothing is exported: this has what looks like secrets")
 
 func (b *books) secretRefusal() error {

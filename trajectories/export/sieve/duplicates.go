@@ -99,7 +99,7 @@ func (d *duplicates) add(s signature, name string) {
 	if s.empty {
 		return
 	}
-	i := int32(len(d.names)) //nolint:gosec // G115: as many would not fit into memory
+	i := int32(len(d.names))
 	d.names = append(d.names, name)
 	d.exact[s.exact] = i
 	if d.bands == 0 {
@@ -126,17 +126,17 @@ func (d *duplicates) forget(s signature) {
 
 // band is the hash of one band.
 func (d *duplicates) band(s signature, b int) uint32 {
-	h := uint64(b) //nolint:gosec // G115: small
+	h := uint64(b)
 	for _, m := range s.mins[b*d.rows : (b+1)*d.rows] {
 		h = mix(h ^ m)
 	}
-	return uint32(h) //nolint:gosec // G115: cut on purpose
+	return uint32(h)
 }
 
 // short keeps a byte of every hash.
 func short(mins *[classes]uint64) (out [classes]uint8) {
 	for i, m := range mins {
-		out[i] = uint8(m) //nolint:gosec // G115: cut on purpose
+		out[i] = uint8(m)
 	}
 	return out
 }

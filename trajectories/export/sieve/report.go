@@ -9,7 +9,7 @@ import (
 
 // Report says what became of the attempts. Its JSON is its form on disk.
 type Report struct {
-	Format   string    `json:"format"`   // "mini-export-1"
+	Format   string    `json:"format"`   // "mini-export-report-1"
 	Attempts int       `json:"attempts"` // that were looked at
 	Kept     int       `json:"kept"`
 	Rows     int       `json:"rows"` // that were written of them
@@ -32,7 +32,7 @@ type Report struct {
 }
 
 // ReportFormat names the form of the report's JSON.
-const ReportFormat = "mini-export-1"
+const ReportFormat = "mini-export-report-1"
 
 // Dropped are the attempts that one reason kept out; the first few are named.
 type Dropped struct {

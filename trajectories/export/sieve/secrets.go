@@ -122,7 +122,7 @@ func (s *scanner) index(rules []rule) error {
 			if listed+len(s.lists) > 255 { // hundreds of keys in the environment
 				return fmt.Errorf("there are too many different keys in the environment to look for: over %d", len(s.lists))
 			}
-			*at = uint8(listed + len(s.lists)) //nolint:gosec // G115: bounded above
+			*at = uint8(listed + len(s.lists))
 			s.lists = append(s.lists, list{})
 		}
 		l := &s.lists[*at-listed]

@@ -107,7 +107,7 @@ func pem(r *rand.Rand, kind string, n int) string {
 
 // TestKeysAreFound puts keys of every form into what texts have around them.
 func TestKeysAreFound(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // G404: made-up keys
+	r := rand.New(rand.NewPCG(1, 2))
 	for key, kind := range keys(r) {
 		quoted, err := json.Marshal("x\n" + key + "\ny")
 		if err != nil {
@@ -142,7 +142,7 @@ func TestKeysAreFound(t *testing.T) {
 
 // TestEscapedPrivateKey is how arguments of calls and files of JSON have one.
 func TestEscapedPrivateKey(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // G404: made-up keys
+	r := rand.New(rand.NewPCG(3, 4))
 	data, err := json.Marshal(map[string]string{"command": "cat > key <<'E'\n" + pem(r, "RSA ", 900) + "\nE"})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestEscapedPrivateKey(t *testing.T) {
 
 // TestWhatIsNoKey has what looks like keys, and is not.
 func TestWhatIsNoKey(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // G404: made-up keys
+	r := rand.New(rand.NewPCG(5, 6))
 	hash := some(r, 40, hexes)
 	for _, text := range []string{
 		"", "sk", "sk-", "risk-" + some(r, 40, alnum), "task-" + some(r, 48, alnum), "disk_" + hash,
@@ -190,7 +190,7 @@ func TestWhatIsNoKey(t *testing.T) {
 // TestNoKeyInNoise scans what is random: base64, hexadecimal, and letters with
 // all the signs that anchors have.
 func TestNoKeyInNoise(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8)) //nolint:gosec // G404: noise
+	r := rand.New(rand.NewPCG(7, 8))
 	scan, err := sieve.Scanner()
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func realFiles(t *testing.T, folder string, do func(name string, data []byte)) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data, err := os.ReadFile(path) //nolint:gosec // G304: test data
+		data, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func realFiles(t *testing.T, folder string, do func(name string, data []byte)) {
 			if err != nil {
 				return err
 			}
-			if data, err = io.ReadAll(z); err != nil { //nolint:gosec // G110: test data
+			if data, err = io.ReadAll(z); err != nil {
 				return err
 			}
 		}
@@ -327,7 +327,7 @@ func FuzzScan(f *testing.F) {
 }
 
 func BenchmarkScan(b *testing.B) {
-	r := rand.New(rand.NewPCG(11, 12)) //nolint:gosec // G404: made-up texts
+	r := rand.New(rand.NewPCG(11, 12))
 	scan, err := sieve.Scanner(sieve.Known{Name: "A_KEY", Value: some(r, 40, alnum)})
 	if err != nil {
 		b.Fatal(err)
@@ -339,7 +339,7 @@ func BenchmarkScan(b *testing.B) {
 	if dir := filepath.Join("..", "..", "..", "..", "shared", "data", "trajectories"); dir != "" {
 		var all []byte
 		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-			if data, readErr := os.ReadFile(path); err == nil && readErr == nil { //nolint:gosec // G304: test data
+			if data, readErr := os.ReadFile(path); err == nil && readErr == nil {
 				all = append(all, data...)
 			}
 			return nil

@@ -36,7 +36,7 @@ func item(id string, attempt, replies int, change ...func(*export.Item)) *export
 	}
 	say(model.System, trajectories.CausePrompt, "You are to fix it.")
 	say(model.User, trajectories.CausePrompt, "This is broken: "+id)
-	seed := uint64(attempt) //nolint:gosec // G115: small
+	seed := uint64(attempt)
 	for _, c := range []byte(id) {
 		seed = seed*31 + uint64(c)
 	}
@@ -252,7 +252,7 @@ func TestForgotten(t *testing.T) {
 }
 
 func TestRecords(t *testing.T) {
-	r := rand.New(rand.NewPCG(17, 18)) //nolint:gosec // G404: made-up key
+	r := rand.New(rand.NewPCG(17, 18))
 	key := "ghp_" + some(r, 36, alnum)
 	var all []trajectories.Record
 	for _, kind := range []trajectories.Type{trajectories.TypeMessage, trajectories.TypeExecution, trajectories.TypeOutcome, trajectories.TypeDiff} {
@@ -337,7 +337,7 @@ func leaky(key string) func(*export.Item) {
 }
 
 func TestSecretsAreTakenOut(t *testing.T) {
-	r := rand.New(rand.NewPCG(13, 14)) //nolint:gosec // G404: made-up key
+	r := rand.New(rand.NewPCG(13, 14))
 	key, own := "ghp_"+some(r, 36, alnum), "own-secret-"+some(r, 10, alnum)
 	for name, training := range map[string]bool{"training": true, "another format": false} {
 		t.Run(name, func(t *testing.T) {
@@ -399,7 +399,7 @@ func allOf(it *export.Item) []string {
 }
 
 func TestSecretsDropOrRefuse(t *testing.T) {
-	r := rand.New(rand.NewPCG(15, 16)) //nolint:gosec // G404: made-up key
+	r := rand.New(rand.NewPCG(15, 16))
 	key := "hf_" + some(r, 34, alnum)
 	items := func() []*export.Item {
 		return []*export.Item{item("a__a-1", 1, 1), item("a__a-1", 2, 1, leaky(key))}
