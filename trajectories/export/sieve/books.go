@@ -45,12 +45,12 @@ type books struct {
 	tokens     []int64
 	unknown    int // without a count of tokens
 	rows       int
-	tooShort   []string
+	passed     []string
 }
 
-func newBooks(cfg Config, tooShort []string) *books {
+func newBooks(cfg Config, passed []string) *books {
 	b := &books{
-		cfg: cfg, dropped: map[Reason]*Dropped{}, kinds: counts{}, tooShort: tooShort,
+		cfg: cfg, dropped: map[Reason]*Dropped{}, kinds: counts{}, passed: passed,
 		splits: map[string]*SplitCount{}, splitKeys: map[string]bool{},
 		repos: counts{}, models: counts{}, verdicts: counts{}, classes: counts{},
 	}

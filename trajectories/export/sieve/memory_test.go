@@ -27,7 +27,7 @@ func TestMemory(t *testing.T) {
 			t.Fatal(reason, err)
 		}
 	}
-	each := (int64(heap()) - int64(before)) / attempts //nolint:gosec // G115: far below
+	each := (int64(heap()) - int64(before)) / attempts
 	t.Logf("%d bytes an attempt", each)
 	if each > 1500 {
 		t.Errorf("%d bytes are kept of an attempt", each)

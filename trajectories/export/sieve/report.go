@@ -152,8 +152,8 @@ func (b *books) notes(r *Report) []string {
 	if r.Duplicates.Threshold == 0 && r.Duplicates.Exact > 0 {
 		add("%s of earlier attempts stayed in; --dedupe 1 drops them", plurals(r.Duplicates.Exact, "exact copy", "exact copies"))
 	}
-	if n := len(b.tooShort); n > 0 {
-		add("values of fewer than %d bytes are not looked for: %s", leastKnown, names(b.tooShort, 5))
+	if n := len(b.passed); n > 0 {
+		add("values that are short, or a plain word, are not looked for: that of %s", names(b.passed, 5))
 	}
 	left := 0
 	for _, f := range b.found {

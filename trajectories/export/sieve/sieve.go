@@ -95,7 +95,7 @@ func New(cfg Config) (*Sieve, error) {
 		return nil, err
 	}
 	s.seen = newDuplicates(cfg.Dedupe)
-	s.report = newBooks(cfg, s.scanner.tooShort)
+	s.report = newBooks(cfg, s.scanner.passed)
 	return s, nil
 }
 

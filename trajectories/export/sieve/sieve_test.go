@@ -40,7 +40,7 @@ func item(id string, attempt, replies int, change ...func(*export.Item)) *export
 	for _, c := range []byte(id) {
 		seed = seed*31 + uint64(c)
 	}
-	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // G404: words
+	r := rand.New(rand.NewPCG(seed, 1))
 	for n := range replies {
 		say(model.Assistant, trajectories.CauseReply, fmt.Sprintf("%s %s\n```bash\ncat %s.py\n```", id, prose(r, 60), prose(r, 1)))
 		it.Entries[len(it.Entries)-1].Ran = []trajectories.Ran{{Record: 1000 + n, Execution: trajectories.Execution{Command: "cat", Output: trajectories.Bytes("output\n")}}}
