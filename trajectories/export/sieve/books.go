@@ -80,8 +80,6 @@ func (c counts) list() []Count {
 	return list
 }
 
-func (b *books) read(*export.Item) { b.attempts++ }
-
 func (b *books) drop(it *export.Item, reason Reason) {
 	d := b.dropped[reason]
 	if d == nil {
@@ -124,8 +122,9 @@ func (b *books) keep(it *export.Item, split, key string) {
 	}
 }
 
-// Wrote says how many rows came of attempts that were kept, in a split.
-func (s *Sieve) Wrote(split string, rows int) {
+// Wrote says that an attempt that was kept became rows of a split; rows of
+// several attempts are said once, of any of them.
+func (s *Sieve) Wrote(_ *export.Item, split string, rows int) {
 	s.report.rows += rows
 	if c := s.report.splits[split]; c != nil {
 		c.Rows += rows

@@ -2,7 +2,6 @@ package sieve
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"github.com/minibench/mini/model"
@@ -67,27 +66,6 @@ func (s *scanner) clean(it *export.Item, training bool) []Found {
 		c.bytes((*[]byte)(&it.Diff.Patch))
 	}
 	return c.all()
-}
-
-// Records are those of an attempt without secrets, for formats that are written
-// from the records; what Prepare does is done to the transcript. They are not
-// entered into the report again.
-func (s *Sieve) Records(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
-	if records == nil {
-		return nil
-	}
-	return func(yield func(trajectories.Record, error) bool) {
-		for r, err := range records {
-			var leave func(secret) bool
-			if !s.cfg.Training && (r.Type == trajectories.TypeOutcome || r.Type == trajectories.TypeDiff) {
-				leave = leaveShapes // they hold patches
-			}
-			r.Data = redact(s.scanner, []byte(r.Data), leave, func(secret, bool) {})
-			if !yield(r, err) {
-				return
-			}
-		}
-	}
 }
 
 // leaveShapes leaves what only looks like a secret.

@@ -7,31 +7,25 @@
 // then it takes its place among the others, in an order that decides which of
 // two duplicates stays:
 //
-//	s, err := sieve.New(sieve.Config{Training: true, Verdicts: []string{"resolved"}, Dedupe: 0.9})
-//	for _, it := range planned { // not read yet
+//	s, err := sieve.New(sieve.Config{Verdicts: []string{"resolved"}, Dedupe: 0.9})
+//	for _, it := range planned { // not read yet: their Transcript is nil
 //		s.Foresee(it)
 //	}
 //	if err := s.Refusal(); err != nil { ... } // before the work
-//	if s.Rehearses() {                        // attempts an instance has to have
-//		err = s.Rehearse(items)
+//	for it := range items { // an instance's attempts in a row
+//		l := s.Look(it)                  // safe for concurrent use; takes secrets out of it, counts its tokens
+//		for _, kept := range s.Take(l) { // in order: none, this one, or several that waited
+//			s.Wrote(kept, s.SplitOf(kept), rows)
+//		}
 //	}
-//	// in every reader:
-//	s.Prepare(it)                    // takes secrets out of it, counts its tokens
-//	it.Records = s.Records(it.Records)
-//	// in one place, in order:
-//	reason, err := s.Keep(it)
-//	split := s.Split(it)
-//	s.Wrote(split, rows)
-//	// before the output is where it belongs:
-//	if err := s.Refusal(); err != nil { ... }
-//	report := s.Report()             // WriteText, WriteSVG; its JSON is its form on disk
-//
-// Keep and Split are what export.Run wants of a Filter and of a Splitter.
+//	s.End()                                   // what still waits is dropped, and counted
+//	if err := s.Refusal(); err != nil { ... } // and the output is thrown away
+//	report := s.Report()                      // WriteText, WriteSVG; its JSON is its form on disk
 //
 // # What is dropped, and in which order
 //
 // The first reason counts: those of the run (repository, model), of the ending
 // (verdict, outcome class, flags), of the conversation (steps, format errors,
-// tokens), a test set, secrets where they mean dropping, too few of the
-// instance, too many of it, a duplicate.
+// tokens), a test set, secrets where they mean dropping, too many of the
+// instance, a duplicate, too few of the instance.
 package sieve

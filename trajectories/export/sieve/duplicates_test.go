@@ -250,7 +250,7 @@ func BenchmarkLook(b *testing.B) {
 			}
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				s.Prepare(it)
+				s.Look(it)
 			}
 		})
 	}

@@ -82,10 +82,11 @@ func busy(t *testing.T) *sieve.Report {
 			it.Entries = item(id, n%3, 0).Entries
 			it.Entries = append(it.Entries, item("own__name-11000", 1, 4).Entries...)
 		}
-		if reason, _ := s.Keep(it); reason == "" {
-			s.Wrote(s.Split(it), len(it.Entries)/2)
+		for _, kept := range s.Take(s.Look(it)) {
+			s.Wrote(kept, s.SplitOf(kept), len(kept.Entries)/2)
 		}
 	}
+	s.End()
 	return s.Report()
 }
 
@@ -124,9 +125,7 @@ func TestSVG(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := one.Report()
-	if _, err := one.Keep(item("a__a-1", 1, 1)); err != nil {
-		t.Fatal(err)
-	}
+	one.Take(one.Look(item("a__a-1", 1, 1)))
 	for name, r := range map[string]*sieve.Report{"busy": busy(t), "one": one.Report(), "none": none} {
 		var b bytes.Buffer
 		if err := r.WriteSVG(&b); err != nil {
@@ -181,9 +180,7 @@ func TestHostileNames(t *testing.T) {
 		it := item("a__a-1", n, 1, func(it *export.Item) {
 			it.Journal, it.Verdict = "evil\x1b[2J\n\u202e.jsonl", fmt.Sprintf("v\x1b[31m%d\n", n)
 		})
-		if _, err := s.Keep(it); err != nil {
-			t.Fatal(err)
-		}
+		s.Take(s.Look(it))
 	}
 	var b bytes.Buffer
 	if err := s.Report().WriteText(&b, 80); err != nil {

@@ -3,10 +3,8 @@ package sieve
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/minibench/mini/model/tokens"
 	"github.com/minibench/mini/trajectories"
@@ -65,20 +63,14 @@ const DefaultTokenizer = "o200k_base"
 // none stands for a verdict or an outcome that is not there.
 const none = "none"
 
-// Sieve is one pass over the attempts of an export. Prepare, Split and Records
-// are safe for concurrent use; the rest is for one goroutine.
+// Sieve is one pass over the attempts of an export. Look and SplitOf are safe
+// for concurrent use; the rest is for one goroutine.
 type Sieve struct {
-	cfg     Config
-	counter *tokens.Counter
-	scanner *scanner
-	looks   sync.Map // *export.Item -> *look, from Prepare to Keep
-	seen    *duplicates
-	// instance is the one whose attempts are coming in, kept how many passed.
-	instance string
-	kept     int
-	// enough are the instances that have as many as they have to; nil before
-	// Rehearse.
-	enough        map[string]bool
+	cfg           Config
+	counter       *tokens.Counter
+	scanner       *scanner
+	seen          *duplicates
+	group         group
 	foreseen, met tests
 	report        *books
 }
@@ -115,6 +107,8 @@ func (s *Sieve) check() error {
 		return fmt.Errorf("--min-steps %d is more than --max-steps %d: nothing would be left", c.MinSteps, c.MaxSteps)
 	case c.PerInstance > 0 && c.MinPerInstance > c.PerInstance:
 		return fmt.Errorf("--min-per-instance %d is more than --max-per-instance %d: nothing would be left", c.MinPerInstance, c.PerInstance)
+	case c.MinPerInstance > maxHeld:
+		return fmt.Errorf("--min-per-instance is at most %d: so many attempts are held in memory", maxHeld)
 	case !(c.Dedupe >= 0 && c.Dedupe <= 1): // NaN too
 		return fmt.Errorf("--dedupe %v is a likeness from 0 to 1, as 0.9", c.Dedupe)
 	case c.Dedupe > 0 && c.Dedupe < leastLikeness:
@@ -149,31 +143,20 @@ func Classes() []string {
 	}
 }
 
-// look is what is found of one attempt alone.
-type look struct {
+// Look is what is found of one attempt alone. Make it with Sieve.Look.
+type Look struct {
+	Item      *export.Item
 	drop      Reason
 	signature signature
 	secrets   []Found
 	test      string // the test set that it belongs to
 }
 
-// Foresee counts an attempt that may be of a test set, so that Refusal can
-// answer before anything is read: its instance, repository, dataset, verdict and
-// flags are enough. What Keep meets is counted apart.
-func (s *Sieve) Foresee(it *export.Item) {
-	if s.filterGlance(it) == "" {
-		s.foreseen.add(testSet(it), it.InstanceID)
-	}
-}
-
-// Prepare judges an attempt alone: it filters, counts its tokens (into the
-// item), looks for secrets and takes them out of the transcript, and makes the
-// signature for finding others like it. That is the heavy work, and may be done
-// for several attempts at once; Keep does it for those that were not prepared.
-func (s *Sieve) Prepare(it *export.Item) { s.looks.Store(it, s.look(it)) }
-
-func (s *Sieve) look(it *export.Item) *look {
-	l := &look{}
+// Look judges an attempt alone: it filters, counts its tokens (into the item),
+// looks for secrets and takes them out of the item, and makes its signature.
+// The heavy work is here, and may be done for several attempts at once.
+func (s *Sieve) Look(it *export.Item) *Look {
+	l := &Look{Item: it}
 	if l.drop = s.filterGlance(it); l.drop != "" {
 		return l
 	}
@@ -186,41 +169,35 @@ func (s *Sieve) look(it *export.Item) *look {
 	return l
 }
 
-// Keep gives the reason why an attempt is left out; none keeps it. Attempts are
-// given in the order in which they are exported, those on one instance one
-// after the other. The error is always nil.
-func (s *Sieve) Keep(it *export.Item) (reason string, err error) {
-	l := s.take(it)
-	s.report.read(it)
-	if it.InstanceID != s.instance {
-		s.instance, s.kept = it.InstanceID, 0
+// Foresee counts an attempt of a test set, of which no more need be known than
+// its instance, repository, run, verdict and flags, so that Refusal can answer
+// before transcripts are read. What Take meets is counted apart.
+func (s *Sieve) Foresee(it *export.Item) {
+	if s.filterGlance(it) == "" {
+		s.foreseen.add(testSet(it), it.InstanceID)
 	}
-	if l.drop == "" {
-		l.drop = s.place(it, l)
-	}
-	if l.drop != "" {
-		s.report.drop(it, l.drop)
-		return string(l.drop), nil
-	}
-	s.kept++
-	s.report.keep(it, s.Split(it), s.keyOf(it))
-	return "", nil
 }
 
-// take is what Prepare has found.
-func (s *Sieve) take(it *export.Item) *look {
-	if l, ok := s.looks.LoadAndDelete(it); ok {
-		if l, ok := l.(*look); ok {
-			return l
-		}
+// Take puts an attempt in its place after those before it, and says what is
+// kept now: nothing, this one, or also some that waited for it. Attempts of an
+// instance have to come in a row for bounds per instance to be right.
+func (s *Sieve) Take(l *Look) []*export.Item {
+	s.startGroup(l.Item)
+	s.report.attempts++
+	if l.drop == "" {
+		l.drop = s.place(l)
 	}
-	return s.look(it)
+	if l.drop != "" {
+		s.report.drop(l.Item, l.drop)
+		return nil
+	}
+	return s.release(l)
 }
 
 // place is the part of the judgement that looks at the others.
-func (s *Sieve) place(it *export.Item, l *look) Reason {
+func (s *Sieve) place(l *Look) Reason {
 	if s.cfg.Training {
-		s.met.add(l.test, it.InstanceID)
+		s.met.add(l.test, l.Item.InstanceID)
 		if l.test != "" && !s.cfg.AllowTests {
 			return because("test set", l.test)
 		}
@@ -231,57 +208,14 @@ func (s *Sieve) place(it *export.Item, l *look) Reason {
 			return because("secret", l.secrets[0].Kind)
 		}
 	}
-	switch {
-	case s.enough != nil && !s.enough[it.InstanceID]:
-		return because("min per instance", "")
-	case s.cfg.PerInstance > 0 && s.kept >= s.cfg.PerInstance:
+	if s.cfg.PerInstance > 0 && s.group.kept >= s.cfg.PerInstance {
 		return because("max per instance", "")
 	}
-	return s.duplicate(it, l.signature)
+	return s.duplicate(l.Item, l.signature)
 }
 
-// Rehearses says that Rehearse has to come before the first Keep.
-func (s *Sieve) Rehearses() bool { return s.cfg.MinPerInstance > 1 }
-
-// Rehearse finds out which instances have the attempts that they have to have:
-// all attempts, in the order of Keep. What cannot be read will not be kept, and
-// is passed over.
-func (s *Sieve) Rehearse(items iter.Seq2[*export.Item, error]) error {
-	cfg := s.cfg
-	cfg.MinPerInstance = 0
-	trial, err := New(cfg)
-	if err != nil {
-		return err
-	}
-	s.enough = map[string]bool{}
-	var few []signature // of the instance, while they are too few
-	instance := ""
-	end := func() {
-		for _, f := range few { // will not be kept: no reason to drop others
-			trial.seen.forget(f)
-		}
-		few = nil
-	}
-	for it, err := range items {
-		if err != nil {
-			continue
-		}
-		if it.InstanceID != instance {
-			end()
-			instance = it.InstanceID
-		}
-		l := trial.look(it)
-		trial.looks.Store(it, l)
-		if reason, _ := trial.Keep(it); reason != "" || s.enough[instance] {
-			continue
-		}
-		if few = append(few, l.signature); len(few) >= s.cfg.MinPerInstance {
-			s.enough[instance], few = true, nil
-		}
-	}
-	end()
-	return nil
-}
+// End says that nothing more comes.
+func (s *Sieve) End() { s.endGroup() }
 
 // Refusal is why nothing may be exported: attempts of a test set that nobody
 // allowed, or secrets where they mean refusing. It is one line.

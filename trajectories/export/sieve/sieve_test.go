@@ -79,30 +79,18 @@ func sift(t *testing.T, cfg sieve.Config, items ...*export.Item) (kept []string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Rehearses() {
-		err := s.Rehearse(func(yield func(*export.Item, error) bool) {
-			for _, it := range items {
-				if !yield(it, nil) || !yield(nil, errors.New("not read")) {
-					return
-				}
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	looks := make([]*sieve.Look, len(items))
 	var ready sync.WaitGroup
-	for _, it := range items[:len(items)/2] {
-		ready.Go(func() { s.Prepare(it) })
+	for i, it := range items {
+		ready.Go(func() { looks[i] = s.Look(it) })
 	}
 	ready.Wait()
-	for _, it := range items {
-		if reason, err := s.Keep(it); err != nil {
-			t.Fatal(err)
-		} else if reason == "" {
+	for _, l := range looks {
+		for _, it := range s.Take(l) {
 			kept = append(kept, fmt.Sprintf("%s/%d", it.InstanceID, it.Attempt))
 		}
 	}
+	s.End()
 	dropped = map[string]int{}
 	for _, d := range s.Report().Dropped {
 		dropped[string(d.Reason)] = d.Attempts
@@ -243,52 +231,11 @@ func TestPerInstance(t *testing.T) {
 // reason to drop a copy of it.
 func TestForgotten(t *testing.T) {
 	one := item("a__a-1", 1, 3)
-	copied := *one
-	copied.InstanceID, copied.Attempt = "b__b-1", 1
-	kept, dropped, _ := sift(t, sieve.Config{Dedupe: 0.9, MinPerInstance: 2}, one, &copied, item("b__b-1", 2, 3))
+	copied := item("a__a-1", 1, 3)
+	copied.InstanceID = "b__b-1"
+	kept, dropped, _ := sift(t, sieve.Config{Dedupe: 0.9, MinPerInstance: 2}, one, copied, item("b__b-1", 2, 3))
 	if len(kept) != 2 || dropped["min per instance"] != 1 {
 		t.Errorf("kept %v, dropped %v", kept, dropped)
-	}
-}
-
-func TestRecords(t *testing.T) {
-	r := rand.New(rand.NewPCG(17, 18))
-	key := "ghp_" + some(r, 36, alnum)
-	var all []trajectories.Record
-	for _, kind := range []trajectories.Type{trajectories.TypeMessage, trajectories.TypeExecution, trajectories.TypeOutcome, trajectories.TypeDiff} {
-		all = append(all, trajectories.Record{ID: len(all) + 1, Type: kind, Data: []byte(`{"a":"` + key + ` own\"secret"}`)})
-	}
-	broken := errors.New("torn")
-	seq := func(yield func(trajectories.Record, error) bool) {
-		for _, rec := range all {
-			if !yield(rec, nil) {
-				return
-			}
-		}
-		yield(trajectories.Record{}, broken)
-	}
-	for name, training := range map[string]bool{"training": true, "another format": false} {
-		s, err := sieve.New(sieve.Config{Training: training, Known: []sieve.Known{{Name: "OWN_KEY", Value: `own"secret`}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		var last error
-		for rec, err := range s.Records(seq) {
-			if last = err; err == nil {
-				got = append(got, string(rec.Data))
-			}
-		}
-		want := slices.Repeat([]string{`{"a":"[redacted] [redacted]"}`}, 4)
-		if !training {
-			want[2], want[3] = `{"a":"`+key+` [redacted]"}`, `{"a":"`+key+` [redacted]"}`
-		}
-		if diff := cmp.Diff(want, got); diff != "" || !errors.Is(last, broken) {
-			t.Errorf("%s: %v, %s", name, last, diff)
-		}
-	}
-	if s, err := sieve.New(sieve.Config{}); err != nil || s.Records(nil) != nil {
-		t.Errorf("of no records: %v", err)
 	}
 }
 
@@ -299,6 +246,7 @@ func TestMistakes(t *testing.T) {
 		`--tokenizer "qwen" is not known; there are o200k_base, cl100k_base`:                                    {Tokenizer: "qwen"},
 		`--min-steps 5 is more than --max-steps 4: nothing would be left`:                                       {MinSteps: 5, MaxSteps: 4},
 		`--min-per-instance 3 is more than --max-per-instance 2: nothing would be left`:                         {MinPerInstance: 3, PerInstance: 2},
+		`--min-per-instance is at most 64: so many attempts are held in memory`:                                 {MinPerInstance: 65},
 		`bounds are numbers from 0 on; 0 is none`:                                                               {MaxTokens: -1},
 		`--max-format-errors is a number from 0 on`:                                                             {MaxFormatErrors: &minus},
 		`--dedupe 1.5 is a likeness from 0 to 1, as 0.9`:                                                        {Dedupe: 1.5},

@@ -70,10 +70,10 @@ func checkSplits(splits []Split, by SplitBy) error {
 	return nil
 }
 
-// Split is the name of the split that an attempt is in; empty where there is
+// SplitOf is the name of the split that an attempt is in; empty where there is
 // only one. It depends on the seed and on the attempt's instance or repository
 // alone, so what else is exported moves nothing.
-func (s *Sieve) Split(it *export.Item) string {
+func (s *Sieve) SplitOf(it *export.Item) string {
 	if len(s.cfg.Splits) == 0 {
 		return ""
 	}

@@ -52,7 +52,7 @@ func splitter(t *testing.T, split string, by sieve.SplitBy, seed uint64) func(id
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(id string) string { return s.Split(&export.Item{InstanceID: id, Repo: repoOf(id)}) }
+	return func(id string) string { return s.SplitOf(&export.Item{InstanceID: id, Repo: repoOf(id)}) }
 }
 
 func TestSplitsAreStable(t *testing.T) {

@@ -32,7 +32,7 @@ type sieveFlags struct {
 // sieveGroups are the flags' groups in help.
 const sieveGroups = "keep: resolved+verdict class repo+model exclude-flagged+flags max-tokens+tokenizer " +
 	"max-steps+min-steps max-format-errors max-per-instance+min-per-instance; " +
-	"clean: dedupe secrets allow-test-split; split: split+split-by"
+	"clean: dedupe secrets allow-test-split; split: split+split-by seed"
 
 func (o *sieveFlags) flags(f *pflag.FlagSet) {
 	o.set = f
@@ -55,14 +55,14 @@ func (o *sieveFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.cfg.AllowTests, "allow-test-split", false, "train on test sets all the same")
 	f.StringVar(&o.split, "split", "", "`S`: train=0.95,val=0.05; K: repo")
 	f.StringVar(&o.splitBy, "split-by", string(sieve.ByInstance), "`K` that is not torn: instance, repo")
+	f.Uint64Var(&o.cfg.Seed, "seed", 42, "`N` for --split and --select random")
 }
 
 // sieve is what the flags ask for. training says what the rows are for,
-// reasoning whether they hold the model's; the seed decides who is in which
-// split.
-func (o *sieveFlags) sieve(training, reasoning bool, seed uint64) (*sieve.Sieve, error) {
+// reasoning whether they hold the model's.
+func (o *sieveFlags) sieve(training, reasoning bool) (*sieve.Sieve, error) {
 	cfg := o.cfg
-	cfg.Training, cfg.Reasoning, cfg.Seed = training, reasoning, seed
+	cfg.Training, cfg.Reasoning = training, reasoning
 	cfg.Secrets, cfg.SplitBy = sieve.Secrets(o.secrets), sieve.SplitBy(o.splitBy)
 	if o.set.Changed("max-format-errors") {
 		cfg.MaxFormatErrors = &o.formatErrors
