@@ -37,7 +37,7 @@ type books struct {
 	near       int
 	tests      tests // that were let through
 	splits     map[string]*SplitCount
-	splitKeys  map[string]string
+	splitKeys  map[string]bool
 	repos      counts
 	models     counts
 	verdicts   counts
@@ -45,13 +45,13 @@ type books struct {
 	tokens     []int64
 	unknown    int // without a count of tokens
 	rows       int
-	tooShort   []string
+	passed     []string
 }
 
-func newBooks(cfg Config, tooShort []string) *books {
+func newBooks(cfg Config, passed []string) *books {
 	b := &books{
-		cfg: cfg, dropped: map[Reason]*Dropped{}, kinds: counts{}, tooShort: tooShort,
-		splits: map[string]*SplitCount{}, splitKeys: map[string]string{},
+		cfg: cfg, dropped: map[Reason]*Dropped{}, kinds: counts{}, passed: passed,
+		splits: map[string]*SplitCount{}, splitKeys: map[string]bool{},
 		repos: counts{}, models: counts{}, verdicts: counts{}, classes: counts{},
 	}
 	for _, s := range cfg.Splits {
@@ -80,8 +80,6 @@ func (c counts) list() []Count {
 	return list
 }
 
-func (b *books) read(*export.Item) { b.attempts++ }
-
 func (b *books) drop(it *export.Item, reason Reason) {
 	d := b.dropped[reason]
 	if d == nil {
@@ -101,7 +99,7 @@ func (b *books) drop(it *export.Item, reason Reason) {
 	}
 }
 
-func (b *books) keep(it *export.Item) {
+func (b *books) keep(it *export.Item, split, key string) {
 	b.kept++
 	b.repos.add(orNone(it.Repo), 1)
 	b.models.add(orNone(it.Header.ModelName), 1)
@@ -115,30 +113,25 @@ func (b *books) keep(it *export.Item) {
 	if b.cfg.Training {
 		b.tests.add(testSet(it), it.InstanceID)
 	}
-}
-
-// Wrote says that an attempt that was kept became rows of a split; a row of
-// several attempts is said once.
-func (s *Sieve) Wrote(it *export.Item, split string, rows int) {
-	b := s.report
-	b.rows += rows
-	if len(s.cfg.Splits) == 0 {
-		return
-	}
-	c := b.splits[split]
-	if c == nil {
-		c = &SplitCount{Name: split}
-		b.splits[split] = c
-	}
-	c.Attempts++
-	c.Rows += rows
-	if key := s.keyOf(it); b.splitKeys[key] == "" {
-		b.splitKeys[key] = split
-		c.Keys++
+	if c := b.splits[split]; c != nil {
+		c.Attempts++
+		if !b.splitKeys[key] {
+			b.splitKeys[key] = true
+			c.Keys++
+		}
 	}
 }
 
-func (b *books) secrets(it *export.Item, found []Found) {
+// Wrote says that an attempt that was kept became rows of a split; rows of
+// several attempts are said once, of any of them.
+func (s *Sieve) Wrote(_ *export.Item, split string, rows int) {
+	s.report.rows += rows
+	if c := s.report.splits[split]; c != nil {
+		c.Rows += rows
+	}
+}
+
+func (b *books) secrets(found []Found) {
 	b.secretsIn++
 	for _, f := range found {
 		b.kinds.add(f.Kind, f.Count)
@@ -150,7 +143,7 @@ func (b *books) secrets(it *export.Item, found []Found) {
 	}
 }
 
-// ErrSecrets: secrets were found, and nothing was to be exported then.
+// ErrSecrets says that secrets were found, and nothing was to be exported then.
 var ErrSecrets = errors.New("nothing is exported: this has what looks like secrets")
 
 func (b *books) secretRefusal() error {

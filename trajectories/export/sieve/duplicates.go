@@ -2,7 +2,8 @@ package sieve
 
 import (
 	"math"
-	"path"
+
+	"github.com/minibench/mini/trajectories/export"
 )
 
 // leastLikeness is the lowest likeness that may be asked for. Below it what is
@@ -98,7 +99,7 @@ func (d *duplicates) add(s signature, name string) {
 	if s.empty {
 		return
 	}
-	i := int32(len(d.names)) //nolint:gosec // G115: as many would not fit into memory
+	i := int32(len(d.names))
 	d.names = append(d.names, name)
 	d.exact[s.exact] = i
 	if d.bands == 0 {
@@ -125,17 +126,17 @@ func (d *duplicates) forget(s signature) {
 
 // band is the hash of one band.
 func (d *duplicates) band(s signature, b int) uint32 {
-	h := uint64(b) //nolint:gosec // G115: small
+	h := uint64(b)
 	for _, m := range s.mins[b*d.rows : (b+1)*d.rows] {
 		h = mix(h ^ m)
 	}
-	return uint32(h) //nolint:gosec // G115: cut on purpose
+	return uint32(h)
 }
 
 // short keeps a byte of every hash.
 func short(mins *[classes]uint64) (out [classes]uint8) {
 	for i, m := range mins {
-		out[i] = uint8(m) //nolint:gosec // G115: cut on purpose
+		out[i] = uint8(m)
 	}
 	return out
 }
@@ -153,19 +154,21 @@ func alike(a, b *[classes]uint8) float64 {
 	return max(0, (float64(same)/classes-chance)/(1-chance))
 }
 
-// duplicate is the part of the judgement about copies.
-func (s *Sieve) duplicate(l *Look) Reason {
-	found, ok := s.seen.find(l.signature)
-	if ok {
-		s.report.pair(nameOf(l.Item), found, s.cfg.Dedupe > 0)
+// duplicate is the part of the judgement about copies, and the last one: what
+// it lets pass is kept.
+func (s *Sieve) duplicate(it *export.Item, sig signature) Reason {
+	found, ok := s.seen.find(sig)
+	if !ok {
+		s.seen.add(sig, nameOf(it))
+		return ""
 	}
+	s.report.pair(nameOf(it), found, s.cfg.Dedupe > 0)
 	switch {
-	case ok && s.cfg.Dedupe > 0 && found.exact:
+	case s.cfg.Dedupe == 0:
+		return ""
+	case found.exact:
 		return because("duplicate", "exact copy")
-	case ok && s.cfg.Dedupe > 0:
+	default:
 		return because("duplicate", "near copy")
-	case !ok:
-		s.seen.add(l.signature, path.Clean(nameOf(l.Item)))
 	}
-	return ""
 }

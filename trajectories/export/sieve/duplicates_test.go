@@ -59,7 +59,7 @@ func likeness(a, b string) float64 {
 // TestNearDuplicates has conversations of which others differ in a few words,
 // and holds what is found against what is so.
 func TestNearDuplicates(t *testing.T) {
-	r := rand.New(rand.NewPCG(21, 22)) //nolint:gosec // G404: words
+	r := rand.New(rand.NewPCG(21, 22))
 	var items []*export.Item
 	texts := map[string]string{}
 	add := func(id, text string) {
@@ -194,7 +194,7 @@ func TestBanding(t *testing.T) {
 // model would not.
 func TestRealConversations(t *testing.T) {
 	dir := corpustest.Beside(t, "trajectories")
-	r := rand.New(rand.NewPCG(23, 24)) //nolint:gosec // G404: words
+	r := rand.New(rand.NewPCG(23, 24))
 	var items []*export.Item
 	for _, form := range []string{"mini-swe-agent-v1", "mini-swe-agent-v2"} {
 		files, err := filepath.Glob(filepath.Join(dir, form, "*.traj.json"))
@@ -229,7 +229,7 @@ func TestRealConversations(t *testing.T) {
 }
 
 func BenchmarkLook(b *testing.B) {
-	r := rand.New(rand.NewPCG(25, 26)) //nolint:gosec // G404: words
+	r := rand.New(rand.NewPCG(25, 26))
 	it := item("a__a-1", 1, 0)
 	size := 0
 	for range 40 {

@@ -1,6 +1,7 @@
 package sieve
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -90,7 +91,8 @@ func (s *Sieve) classPasses(it *export.Item, class string) bool {
 	}
 }
 
-// lengths counts the model's replies, and how often it was told how to write them.
+// lengths are the calls of the model, and how often it was told how to write
+// actions.
 func lengths(it *export.Item) (steps, formatErrors int) {
 	for _, e := range it.Entries {
 		switch e.Cause {
@@ -100,7 +102,10 @@ func lengths(it *export.Item) (steps, formatErrors int) {
 			formatErrors++
 		}
 	}
-	return steps, formatErrors
+	if it.Outcome != nil && it.Outcome.Steps > 0 {
+		return it.Outcome.Steps, formatErrors
+	}
+	return steps + len(it.Failed), formatErrors
 }
 
 // count is how long the conversation is with what rows hold beside it.
@@ -152,4 +157,12 @@ func orNone(s string) string {
 		return none
 	}
 	return s
+}
+
+// nameOf names an attempt in the report.
+func nameOf(it *export.Item) string {
+	if it.Journal != "" {
+		return it.Journal
+	}
+	return fmt.Sprintf("%s/%d", it.InstanceID, it.Attempt)
 }

@@ -1,8 +1,6 @@
 package sieve
 
 import (
-	"fmt"
-
 	"github.com/minibench/mini/trajectories/export"
 )
 
@@ -45,17 +43,9 @@ func (s *Sieve) release(l *Look) []*export.Item {
 	}
 	var out []*export.Item
 	for _, h := range s.group.held {
-		s.report.keep(h.Item)
+		s.report.keep(h.Item, s.SplitOf(h.Item), s.keyOf(h.Item))
 		out = append(out, h.Item)
 	}
 	s.group.held = nil
 	return out
-}
-
-// nameOf names an attempt in the report.
-func nameOf(it *export.Item) string {
-	if it.Journal != "" {
-		return it.Journal
-	}
-	return fmt.Sprintf("%s/%d", it.InstanceID, it.Attempt)
 }

@@ -162,8 +162,8 @@ func (m *minima) filled() *[classes]uint64 {
 	for i := range out {
 		at := i
 		for try := uint64(1); m.mins[at] == math.MaxUint64; try++ {
-			hash, _ := bits.Mul64(mix(uint64(i)<<32|try), classes) //nolint:gosec // G115: i is below classes
-			at = int(hash)                                         //nolint:gosec // G115: below classes
+			hash, _ := bits.Mul64(mix(uint64(i)<<32|try), classes)
+			at = int(hash)
 		}
 		out[i] = m.mins[at]
 	}

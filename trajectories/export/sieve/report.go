@@ -9,7 +9,7 @@ import (
 
 // Report says what became of the attempts. Its JSON is its form on disk.
 type Report struct {
-	Format   string    `json:"format"`   // "mini-export-1"
+	Format   string    `json:"format"`   // "mini-export-report-1"
 	Attempts int       `json:"attempts"` // that were looked at
 	Kept     int       `json:"kept"`
 	Rows     int       `json:"rows"` // that were written of them
@@ -32,7 +32,7 @@ type Report struct {
 }
 
 // ReportFormat names the form of the report's JSON.
-const ReportFormat = "mini-export-1"
+const ReportFormat = "mini-export-report-1"
 
 // Dropped are the attempts that one reason kept out; the first few are named.
 type Dropped struct {
@@ -152,8 +152,8 @@ func (b *books) notes(r *Report) []string {
 	if r.Duplicates.Threshold == 0 && r.Duplicates.Exact > 0 {
 		add("%s of earlier attempts stayed in; --dedupe 1 drops them", plurals(r.Duplicates.Exact, "exact copy", "exact copies"))
 	}
-	if n := len(b.tooShort); n > 0 {
-		add("values of fewer than %d bytes are not looked for: %s", leastKnown, names(b.tooShort, 5))
+	if n := len(b.passed); n > 0 {
+		add("values that are short, or a plain word, are not looked for: that of %s", names(b.passed, 5))
 	}
 	left := 0
 	for _, f := range b.found {

@@ -28,11 +28,11 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil { //nolint:gosec // G306: for everybody
+		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // G304: test data
+	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func golden(t *testing.T, name string, got []byte) {
 // busy is a report that has something of everything.
 func busy(t *testing.T) *sieve.Report {
 	t.Helper()
-	r := rand.New(rand.NewPCG(31, 32)) //nolint:gosec // G404: made-up attempts
+	r := rand.New(rand.NewPCG(31, 32))
 	splits, err := sieve.ParseSplits("train=0.9,val=0.1")
 	if err != nil {
 		t.Fatal(err)
@@ -79,8 +79,8 @@ func busy(t *testing.T) *sieve.Report {
 			it.Tokens = 0
 		}
 		if n%17 == 2 {
-			it.Transcript.Entries = item(id, n%3, 0).Entries
-			it.Transcript.Entries = append(it.Transcript.Entries, item("own__name-11000", 1, 4).Entries...)
+			it.Entries = item(id, n%3, 0).Entries
+			it.Entries = append(it.Entries, item("own__name-11000", 1, 4).Entries...)
 		}
 		for _, kept := range s.Take(s.Look(it)) {
 			s.Wrote(kept, s.SplitOf(kept), len(kept.Entries)/2)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Secrets says what becomes of attempts in which secrets were found. Whatever
@@ -26,9 +27,12 @@ func secretModes() []string { return []string{string(Redact), string(Drop), stri
 // variable it is from. The value is in no report.
 type Known struct{ Name, Value string }
 
-// leastKnown is how long a value has to be, in bytes, to be looked for: shorter
-// ones ("none", "dummy") would be found in ordinary words.
-const leastKnown = 8
+// How long a value has to be, in bytes, to be looked for: shorter ones ("none",
+// "dummy", "postgres") would be found in texts that have nothing to do with it.
+const (
+	leastKnown   = 8
+	leastLetters = 16 // of one that has only letters
+)
 
 // redacted stands where a secret was.
 const redacted = "[redacted]"
@@ -37,9 +41,9 @@ const redacted = "[redacted]"
 // in all it matches. By the two bytes at the end of a window of three a table
 // says how far to go on, two in most places, or which rules may be there.
 type scanner struct {
-	table    [1 << 16]uint8 // below listed: how far; else listed + an index of lists
-	lists    []list
-	tooShort []string // names of values that are not looked for
+	table  [1 << 16]uint8 // below listed: how far; else listed + an index of lists
+	lists  []list
+	passed []string // names of values that are not looked for
 }
 
 // list are the rules whose anchors have the same second and third byte, and
@@ -80,9 +84,9 @@ func newScanner(known []Known) (*scanner, error) {
 	var values []rule
 	for _, k := range known {
 		value := strings.TrimSpace(k.Value)
-		if len(value) < leastKnown {
+		if ordinary(value) {
 			if value != "" {
-				s.tooShort = append(s.tooShort, k.Name)
+				s.passed = append(s.passed, k.Name)
 			}
 			continue
 		}
@@ -93,8 +97,16 @@ func newScanner(known []Known) (*scanner, error) {
 	// A value that begins like another one comes after it, and all of them
 	// before shapes: what is known is named.
 	slices.SortStableFunc(values, func(a, b rule) int { return len(b.anchor) - len(a.anchor) })
-	slices.Sort(s.tooShort)
+	slices.Sort(s.passed)
 	return s, s.index(append(values, rules...))
+}
+
+// ordinary says that a value may stand in any text.
+func ordinary(value string) bool {
+	if len(value) >= leastLetters {
+		return false
+	}
+	return len(value) < leastKnown || strings.IndexFunc(value, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
 }
 
 // formsOf are the ways in which a value may be written.
@@ -122,7 +134,7 @@ func (s *scanner) index(rules []rule) error {
 			if listed+len(s.lists) > 255 { // hundreds of keys in the environment
 				return fmt.Errorf("there are too many different keys in the environment to look for: over %d", len(s.lists))
 			}
-			*at = uint8(listed + len(s.lists)) //nolint:gosec // G115: bounded above
+			*at = uint8(listed + len(s.lists))
 			s.lists = append(s.lists, list{})
 		}
 		l := &s.lists[*at-listed]
@@ -182,7 +194,7 @@ func at[T string | []byte](r *rule, text T, i, from int) (secret, bool) {
 	} else if !r.real(string(text[start : start+n])) {
 		n = 0
 	}
-	if n == 0 || start+n < len(text) && inWord(text[start+n]) {
+	if n == 0 || start+n < len(text) && text[start+n] != '-' && inWord(text[start+n]) {
 		return secret{}, false
 	}
 	return secret{r.kind, start, start + n, false}, true
@@ -207,11 +219,16 @@ func inWord(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_' || b == '-'
 }
 
-// escaped says that the letter before is that of an escape, as in "\nsk-...":
-// arguments of calls are JSON within text.
+// escaped says that the letter before is the end of something that is no word:
+// an escape of JSON, since arguments of calls are JSON within text, or of a URL,
+// or a colour of a terminal.
 func escaped[T string | []byte](text T, at int) bool {
-	return at >= 2 && text[at-2] == '\\' && strings.IndexByte("nrt", text[at-1]) >= 0
+	before := string(text[max(0, at-12):at])
+	return escape.MatchString(before)
 }
+
+// escape matches the end of what stands before a secret.
+var escape = regexp.MustCompile(`(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\[[0-9;]{0,8}m)$`)
 
 // redact takes secrets out of a text. Those that leave says may stay do, and
 // found is told of all.

@@ -107,7 +107,7 @@ func pem(r *rand.Rand, kind string, n int) string {
 
 // TestKeysAreFound puts keys of every form into what texts have around them.
 func TestKeysAreFound(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // G404: made-up keys
+	r := rand.New(rand.NewPCG(1, 2))
 	for key, kind := range keys(r) {
 		quoted, err := json.Marshal("x\n" + key + "\ny")
 		if err != nil {
@@ -116,13 +116,16 @@ func TestKeysAreFound(t *testing.T) {
 		escaped := strings.Trim(string(quoted), `"`)
 		inJSON := strings.ReplaceAll(strings.ReplaceAll(key, "\n", `\n`), `"`, `\"`)
 		for where, text := range map[string][2]string{
-			"alone":           {key, "[redacted]"},
-			"in a sentence":   {"the key is " + key + ", and more", "the key is [redacted], and more"},
-			"in quotes":       {`export A="` + key + `"`, `export A="[redacted]"`},
-			"in a URL":        {"https://user:" + key + "@host/", "https://user:[redacted]@host/"},
-			"after a line":    {"\n" + key + "\n", "\n[redacted]\n"},
-			"twice":           {key + " " + key, "[redacted] [redacted]"},
-			"in JSON in text": {`{"command":"` + escaped + `"}`, `{"command":"x\n[redacted]\ny"}`},
+			"alone":            {key, "[redacted]"},
+			"in a sentence":    {"the key is " + key + ", and more", "the key is [redacted], and more"},
+			"in quotes":        {`export A="` + key + `"`, `export A="[redacted]"`},
+			"in a URL":         {"https://user:" + key + "@host/", "https://user:[redacted]@host/"},
+			"after a line":     {"\n" + key + "\n", "\n[redacted]\n"},
+			"in a URL's query": {"https://host/?k=%22" + key + "%22", "https://host/?k=%22[redacted]%22"},
+			"in colour":        {"\x1b[1;32m" + key + "\x1b[0m", "\x1b[1;32m[redacted]\x1b[0m"},
+			"before a dash":    {key + " -", "[redacted] -"},
+			"twice":            {key + " " + key, "[redacted] [redacted]"},
+			"in JSON in text":  {`{"command":"` + escaped + `"}`, `{"command":"x\n[redacted]\ny"}`},
 		} {
 			if strings.Contains(inJSON, `\`) && where == "in JSON in text" && kind == "AWS secret key" {
 				continue // its quotes are escaped too
@@ -142,7 +145,7 @@ func TestKeysAreFound(t *testing.T) {
 
 // TestEscapedPrivateKey is how arguments of calls and files of JSON have one.
 func TestEscapedPrivateKey(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // G404: made-up keys
+	r := rand.New(rand.NewPCG(3, 4))
 	data, err := json.Marshal(map[string]string{"command": "cat > key <<'E'\n" + pem(r, "RSA ", 900) + "\nE"})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +164,7 @@ func TestEscapedPrivateKey(t *testing.T) {
 
 // TestWhatIsNoKey has what looks like keys, and is not.
 func TestWhatIsNoKey(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // G404: made-up keys
+	r := rand.New(rand.NewPCG(5, 6))
 	hash := some(r, 40, hexes)
 	for _, text := range []string{
 		"", "sk", "sk-", "risk-" + some(r, 40, alnum), "task-" + some(r, 48, alnum), "disk_" + hash,
@@ -190,7 +193,7 @@ func TestWhatIsNoKey(t *testing.T) {
 // TestNoKeyInNoise scans what is random: base64, hexadecimal, and letters with
 // all the signs that anchors have.
 func TestNoKeyInNoise(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8)) //nolint:gosec // G404: noise
+	r := rand.New(rand.NewPCG(7, 8))
 	scan, err := sieve.Scanner()
 	if err != nil {
 		t.Fatal(err)
@@ -218,6 +221,7 @@ func TestKnownValues(t *testing.T) {
 		{Name: "OWN_KEY", Value: value},
 		{Name: "SHORT_KEY", Value: "none"},
 		{Name: "EMPTY_KEY", Value: ""},
+		{Name: "WORD_KEY", Value: "ordinary"},
 		{Name: "A_KEY", Value: "common-beginning"},
 		{Name: "B_KEY", Value: "common-beginning-and-more\n"},
 	}
@@ -228,7 +232,7 @@ func TestKnownValues(t *testing.T) {
 		"https://h/pass%2Fword%22+%C3%A4%201/x":     "https://h/[redacted]/x",
 		"common-beginning-and-more":                 "[redacted]",
 		"common-beginning-and-less":                 "[redacted]-and-less",
-		"none of this":                              "none of this",
+		"none of this is extraordinary":             "none of this is extraordinary",
 		"pass/word":                                 "pass/word",
 		strings.Repeat("common-beginning", 3) + "x": strings.Repeat("[redacted]", 3) + "x",
 	} {
@@ -255,7 +259,7 @@ func realFiles(t *testing.T, folder string, do func(name string, data []byte)) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data, err := os.ReadFile(path) //nolint:gosec // G304: test data
+		data, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
@@ -264,7 +268,7 @@ func realFiles(t *testing.T, folder string, do func(name string, data []byte)) {
 			if err != nil {
 				return err
 			}
-			if data, err = io.ReadAll(z); err != nil { //nolint:gosec // G110: test data
+			if data, err = io.ReadAll(z); err != nil {
 				return err
 			}
 		}
@@ -298,7 +302,7 @@ func TestNoKeyInRealFiles(t *testing.T) {
 }
 
 func FuzzScan(f *testing.F) {
-	r := rand.New(rand.NewPCG(9, 10)) //nolint:gosec // G404: made-up keys
+	r := rand.New(rand.NewPCG(9, 10))
 	for key := range keys(r) {
 		f.Add("text " + key + " text")
 	}
@@ -327,7 +331,7 @@ func FuzzScan(f *testing.F) {
 }
 
 func BenchmarkScan(b *testing.B) {
-	r := rand.New(rand.NewPCG(11, 12)) //nolint:gosec // G404: made-up texts
+	r := rand.New(rand.NewPCG(11, 12))
 	scan, err := sieve.Scanner(sieve.Known{Name: "A_KEY", Value: some(r, 40, alnum)})
 	if err != nil {
 		b.Fatal(err)
@@ -339,7 +343,7 @@ func BenchmarkScan(b *testing.B) {
 	if dir := filepath.Join("..", "..", "..", "..", "shared", "data", "trajectories"); dir != "" {
 		var all []byte
 		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-			if data, readErr := os.ReadFile(path); err == nil && readErr == nil { //nolint:gosec // G304: test data
+			if data, readErr := os.ReadFile(path); err == nil && readErr == nil {
 				all = append(all, data...)
 			}
 			return nil

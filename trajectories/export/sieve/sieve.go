@@ -3,7 +3,6 @@ package sieve
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -88,7 +87,7 @@ func New(cfg Config) (*Sieve, error) {
 		return nil, err
 	}
 	s.seen = newDuplicates(cfg.Dedupe)
-	s.report = newBooks(cfg, s.scanner.tooShort)
+	s.report = newBooks(cfg, s.scanner.passed)
 	return s, nil
 }
 
@@ -184,7 +183,7 @@ func (s *Sieve) Foresee(it *export.Item) {
 // instance have to come in a row for bounds per instance to be right.
 func (s *Sieve) Take(l *Look) []*export.Item {
 	s.startGroup(l.Item)
-	s.report.read(l.Item)
+	s.report.attempts++
 	if l.drop == "" {
 		l.drop = s.place(l)
 	}
@@ -204,43 +203,19 @@ func (s *Sieve) place(l *Look) Reason {
 		}
 	}
 	if len(l.secrets) > 0 {
-		s.report.secrets(l.Item, l.secrets)
+		s.report.secrets(l.secrets)
 		if s.cfg.Secrets == Drop {
 			return because("secret", l.secrets[0].Kind)
 		}
 	}
-	if reason := s.duplicate(l); reason != "" {
-		return reason
-	}
 	if s.cfg.PerInstance > 0 && s.group.kept >= s.cfg.PerInstance {
 		return because("max per instance", "")
 	}
-	return ""
+	return s.duplicate(l.Item, l.signature)
 }
 
 // End says that nothing more comes.
 func (s *Sieve) End() { s.endGroup() }
-
-// Sift passes on what is kept, in order, with its errors. A caller that stops
-// early is not counted as the end.
-func (s *Sieve) Sift(items iter.Seq2[*export.Item, error]) iter.Seq2[*export.Item, error] {
-	return func(yield func(*export.Item, error) bool) {
-		for it, err := range items {
-			if err != nil {
-				if !yield(nil, err) {
-					return
-				}
-				continue
-			}
-			for _, kept := range s.Take(s.Look(it)) {
-				if !yield(kept, nil) {
-					return
-				}
-			}
-		}
-		s.End()
-	}
-}
 
 // Refusal is why nothing may be exported: attempts of a test set that nobody
 // allowed, or secrets where they mean refusing. It is one line.

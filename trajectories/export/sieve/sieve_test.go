@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,11 +36,11 @@ func item(id string, attempt, replies int, change ...func(*export.Item)) *export
 	}
 	say(model.System, trajectories.CausePrompt, "You are to fix it.")
 	say(model.User, trajectories.CausePrompt, "This is broken: "+id)
-	seed := uint64(attempt) //nolint:gosec // G115: small
+	seed := uint64(attempt)
 	for _, c := range []byte(id) {
 		seed = seed*31 + uint64(c)
 	}
-	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // G404: words
+	r := rand.New(rand.NewPCG(seed, 1))
 	for n := range replies {
 		say(model.Assistant, trajectories.CauseReply, fmt.Sprintf("%s %s\n```bash\ncat %s.py\n```", id, prose(r, 60), prose(r, 1)))
 		it.Entries[len(it.Entries)-1].Ran = []trajectories.Ran{{Record: 1000 + n, Execution: trajectories.Execution{Command: "cat", Output: trajectories.Bytes("output\n")}}}
@@ -78,19 +79,18 @@ func sift(t *testing.T, cfg sieve.Config, items ...*export.Item) (kept []string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	seq := func(yield func(*export.Item, error) bool) {
-		for _, it := range items {
-			if !yield(it, nil) {
-				return
-			}
+	looks := make([]*sieve.Look, len(items))
+	var ready sync.WaitGroup
+	for i, it := range items {
+		ready.Go(func() { looks[i] = s.Look(it) })
+	}
+	ready.Wait()
+	for _, l := range looks {
+		for _, it := range s.Take(l) {
+			kept = append(kept, fmt.Sprintf("%s/%d", it.InstanceID, it.Attempt))
 		}
 	}
-	for it, err := range s.Sift(seq) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept = append(kept, fmt.Sprintf("%s/%d", it.InstanceID, it.Attempt))
-	}
+	s.End()
 	dropped = map[string]int{}
 	for _, d := range s.Report().Dropped {
 		dropped[string(d.Reason)] = d.Attempts
@@ -231,9 +231,9 @@ func TestPerInstance(t *testing.T) {
 // reason to drop a copy of it.
 func TestForgotten(t *testing.T) {
 	one := item("a__a-1", 1, 3)
-	copied := *one
-	copied.InstanceID, copied.Attempt = "b__b-1", 1
-	kept, dropped, _ := sift(t, sieve.Config{Dedupe: 0.9, MinPerInstance: 2}, one, &copied, item("b__b-1", 2, 3))
+	copied := item("a__a-1", 1, 3)
+	copied.InstanceID = "b__b-1"
+	kept, dropped, _ := sift(t, sieve.Config{Dedupe: 0.9, MinPerInstance: 2}, one, copied, item("b__b-1", 2, 3))
 	if len(kept) != 2 || dropped["min per instance"] != 1 {
 		t.Errorf("kept %v, dropped %v", kept, dropped)
 	}
@@ -285,7 +285,7 @@ func leaky(key string) func(*export.Item) {
 }
 
 func TestSecretsAreTakenOut(t *testing.T) {
-	r := rand.New(rand.NewPCG(13, 14)) //nolint:gosec // G404: made-up key
+	r := rand.New(rand.NewPCG(13, 14))
 	key, own := "ghp_"+some(r, 36, alnum), "own-secret-"+some(r, 10, alnum)
 	for name, training := range map[string]bool{"training": true, "another format": false} {
 		t.Run(name, func(t *testing.T) {
@@ -347,7 +347,7 @@ func allOf(it *export.Item) []string {
 }
 
 func TestSecretsDropOrRefuse(t *testing.T) {
-	r := rand.New(rand.NewPCG(15, 16)) //nolint:gosec // G404: made-up key
+	r := rand.New(rand.NewPCG(15, 16))
 	key := "hf_" + some(r, 34, alnum)
 	items := func() []*export.Item {
 		return []*export.Item{item("a__a-1", 1, 1), item("a__a-1", 2, 1, leaky(key))}

@@ -117,7 +117,7 @@ func (h Histogram) numbers(b *strings.Builder, wide float64) {
 		every++
 	}
 	for i := 0; i <= len(h.Bins); i += every {
-		n, at := h.Bins[0].From, plotLeft+float64(i)*wide
+		var n int64
 		switch {
 		case i < len(h.Bins):
 			n = h.Bins[i].From
@@ -126,6 +126,7 @@ func (h Histogram) numbers(b *strings.Builder, wide float64) {
 		default:
 			n = h.Bins[i-1].To
 		}
+		at := plotLeft + float64(i)*wide
 		fmt.Fprintf(b, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1[1]f\" y1=\"%d\" y2=\"%d\"/>", at, plotBottom, plotBottom+5)
 		fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", at, plotBottom+20, grouped(n))
 	}

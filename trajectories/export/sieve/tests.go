@@ -30,8 +30,8 @@ import (
 //go:embed testsets.txt
 var testsets string
 
-// ErrTestSet: instances of test sets are not exported for training unless that
-// is allowed.
+// ErrTestSet says that instances of test sets are not exported for training
+// unless that is allowed.
 var ErrTestSet = errors.New("nothing is exported: this has instances of test sets")
 
 // wholeRepos are the repositories of sets whose ids are not listed.
@@ -137,8 +137,8 @@ var extension = regexp.MustCompile(`\.(?:jsonl?|parquet|csv)(?:\.gz)?$`)
 func testDataset(dataset string) string {
 	for part := range strings.SplitSeq(strings.ToLower(dataset), "+") {
 		part = strings.TrimSpace(part)
-		org, name, _ := strings.Cut(part, "@")
-		name = org[strings.LastIndexAny(org, `/\`)+1:]
+		org, _, _ := strings.Cut(part, "@")
+		name := org[strings.LastIndexAny(org, `/\`)+1:]
 		file := extension.MatchString(name)
 		name = strings.ReplaceAll(extension.ReplaceAllString(name, ""), "_", "-")
 		for _, s := range namedSets {

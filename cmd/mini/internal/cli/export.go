@@ -189,19 +189,17 @@ type exportedAs struct {
 	Seed        uint64         `json:"seed"`
 	Runs        []exportedRun  `json:"runs"`
 	export.Report
-	Sieve *sieve.Report `json:"sieve"`
 }
 
 func (o *exportOptions) manifest(dir string, src *exportSource, sifted *sifter, r export.Report) error {
 	r.Unread = append(src.unread, r.Unread...)
 	data, err := json.MarshalIndent(exportedAs{
-		Format: "mini-export-1", MiniVersion: Version, Options: o.Options, Select: o.rule, Seed: o.sieve.cfg.Seed, Runs: src.runs,
-		Report: r, Sieve: sifted.Report(),
+		Format: "mini-export-1", MiniVersion: Version, Options: o.Options, Select: o.rule, Seed: o.sieve.cfg.Seed, Runs: src.runs, Report: r,
 	}, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := sifted.write(dir); err != nil {
+	if err := writeSieveReport(dir, sifted.Report()); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, export.ManifestFile), append(data, '\n'), 0o644) //nolint:gosec // results are for sharing

@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -9,6 +14,7 @@ import (
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade/suspect"
 	"github.com/minibench/mini/trajectories/export/sieve"
 )
 
@@ -26,7 +32,7 @@ type sieveFlags struct {
 // sieveGroups are the flags' groups in help.
 const sieveGroups = "keep: resolved+verdict class repo+model exclude-flagged+flags max-tokens+tokenizer " +
 	"max-steps+min-steps max-format-errors max-per-instance+min-per-instance; " +
-	"clean: dedupe secrets allow-test-split; split: split split-by+seed"
+	"clean: dedupe secrets allow-test-split; split: split+split-by seed"
 
 func (o *sieveFlags) flags(f *pflag.FlagSet) {
 	o.set = f
@@ -47,8 +53,8 @@ func (o *sieveFlags) flags(f *pflag.FlagSet) {
 	f.Float64Var(&o.cfg.Dedupe, "dedupe", 0, "drop later ones that are so alike, as `0.9`")
 	f.StringVar(&o.secrets, "secrets", string(sieve.Redact), "`W`: redact (default), drop, refuse")
 	f.BoolVar(&o.cfg.AllowTests, "allow-test-split", false, "train on test sets all the same")
-	f.StringVar(&o.split, "split", "", "`S`, as train=0.95,val=0.05")
-	f.StringVar(&o.splitBy, "split-by", string(sieve.ByInstance), "keep together: `K`, instance or repo")
+	f.StringVar(&o.split, "split", "", "`S`: train=0.95,val=0.05; K: repo")
+	f.StringVar(&o.splitBy, "split-by", string(sieve.ByInstance), "`K` that is not torn: instance, repo")
 	f.Uint64Var(&o.cfg.Seed, "seed", 42, "`N` for --split and --select random")
 }
 
@@ -65,7 +71,12 @@ func (o *sieveFlags) sieve(training, reasoning bool) (*sieve.Sieve, error) {
 		return nil, err
 	}
 	cfg.NoFlagged = cfg.NoFlagged || len(cfg.Flags) > 0
-	if o.set.Changed("split-by") && o.split == "" {
+	for _, flag := range cfg.Flags {
+		if !slices.Contains(suspectFlags(), flag) {
+			return nil, usagef("--flags %.60q is not one of %s", flag, strings.Join(suspectFlags(), ", "))
+		}
+	}
+	if o.set.Changed("split-by") && !o.set.Changed("split") {
 		return nil, usagef("--split-by is for --split, which is not given")
 	}
 	if o.set.Changed("split") {
@@ -84,6 +95,32 @@ func (o *sieveFlags) sieve(training, reasoning bool) (*sieve.Sieve, error) {
 		return nil, usagef("%w", err)
 	}
 	return s, nil
+}
+
+// The files of the report, in the folder of an export.
+const (
+	sieveJSON = "report.json"
+	sieveText = "report.txt"
+	sieveSVG  = "report.svg"
+)
+
+// writeSieveReport writes what was kept and what was not into a folder: for
+// programs, for people, and the lengths as a picture.
+func writeSieveReport(dir string, r *sieve.Report) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	var text, picture bytes.Buffer
+	if err := errors.Join(r.WriteText(&text, plainWidth), r.WriteSVG(&picture)); err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{sieveJSON: append(data, '\n'), sieveText: text.Bytes(), sieveSVG: picture.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil { //nolint:gosec // results are for sharing
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // verdicts checks the classes that were asked for.
@@ -105,6 +142,15 @@ func (o *sieveFlags) verdicts(cfg *sieve.Config) error {
 		}
 	}
 	return nil
+}
+
+// suspectFlags are what an evaluation may find.
+func suspectFlags() []string {
+	var names []string
+	for _, f := range suspect.Flags() {
+		names = append(names, string(f))
+	}
+	return names
 }
 
 // knownSecrets are the values of variables whose names say that they are

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -79,25 +77,4 @@ func (s *sifter) wrote(it *export.Item, split string, rows int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Wrote(it, split, rows)
-}
-
-// write leaves the report beside the rows, for people.
-func (s *sifter) write(dir string) error {
-	for name, write := range map[string]func(*os.File) error{
-		"report.txt": func(f *os.File) error { return s.Report().WriteText(f, plainWidth) },
-		"tokens.svg": func(f *os.File) error { return s.Report().WriteSVG(f) },
-	} {
-		f, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		if err := write(f); err != nil {
-			_ = f.Close() // the first error says it
-			return err
-		}
-		if err := f.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
