@@ -42,12 +42,16 @@ view=$(go test -run '^$' -bench View -benchtime 1x ./cmd/mini/internal/tui | awk
 : "${view:?the benchmark of the view has no figure}"
 bar "processor time of the view, of one core" "$(printf '%.2f' "$view")" 2 %
 
+CGO_ENABLED=0 go build -o "$tmp/mini-bench" ./cmd/mini-bench
+if [[ -z ${PARTS:-} ]]; then
+	"$tmp/mini-bench" -mini bin/mini export || failed=$?
+fi
+
 if ! scripts/engine.sh; then
 	echo "the other bars need a container engine"
 	exit "$failed"
 fi
 
-CGO_ENABLED=0 go build -o "$tmp/mini-bench" ./cmd/mini-bench
-"$tmp/mini-bench" -mini bin/mini -image "$image" ${PARTS:-} || failed=$?
+"$tmp/mini-bench" -mini bin/mini -image "$image" ${PARTS:-step batch life flood many} || failed=$?
 
 exit "$failed"

@@ -88,7 +88,7 @@ func eachMember(data []byte, f func(key, value []byte) bool) bool {
 			return false
 		}
 		key, start := data[at+1:end-1], end+1
-		if at = valueEnd(data, start); at < 0 || bytes.IndexByte(key, '\\') >= 0 || !f(key, data[start:at]) {
+		if at = valueEnd(data, start); at < 0 || at >= len(data) || bytes.IndexByte(key, '\\') >= 0 || !f(key, data[start:at]) {
 			return false
 		}
 		if at == len(data)-1 {

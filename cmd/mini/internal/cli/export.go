@@ -47,7 +47,7 @@ shows a row of each format and the settings to train with it.
   sharegpt            conversations, with dataset_info.json: LLaMA-Factory
   axolotl             messages that say which are learned: Axolotl
   prompt-completion   a row a step, what was sent and the reply: TRL
-  kto, dpo            replies with a label, and pairs of replies, by verdicts: TRL
+  kto, dpo            replies with a label, pairs of replies, by verdicts: TRL
   atif, traj          a file an attempt: ATIF 1.7, mini-swe-agent 1.1
   preds               one preds.json
 
@@ -55,7 +55,7 @@ The folder is new, and there only when all of it is: rows in train.jsonl, and
 export.json, which says what made them, what was left out and why.`,
 		Example: `  mini export runs/first --format openai -o data/sft
   mini export runs/a runs/b --format sharegpt --select shortest -o data/sft
-  mini export runs/first --format openai --parquet --shard-size 500MB -o data/verl
+  mini export runs/first --format openai --parquet --split train=0.9,val=0.1 -o d
   mini export django__django-11099.traj.json --format axolotl -o data/one`,
 		Annotations: map[string]string{groupsKey: "rows: format output parquet reasoning format-errors tool-arguments completion; " +
 			"files: shard-rows shard-size force; " + sieveGroups + "; mini: select workers json"},
@@ -66,16 +66,16 @@ export.json, which says what made them, what was left out and why.`,
 	f.SortFlags = false
 	f.StringVar(&o.Format, "format", "", "`NAME` of the format, as above")
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` to make")
-	f.BoolVar(&o.Parquet, "parquet", false, "rows as parquet files, not as lines of JSON")
-	f.StringVar(&o.reasoning, "reasoning", "", "`WHERE` the model's thinking goes: keep (in reasoning_content), drop, inline (as <think>) (default keep)")
-	f.StringVar(&o.faults, "format-errors", "", "`WHAT` becomes of replies with a format error, and of what they were told: drop, keep, mask (default drop)")
-	f.StringVar(&o.arguments, "tool-arguments", "", "`HOW` those of tool calls are written: object, text (default as the format's readers want them)")
-	f.StringVar(&o.completion, "completion", "", "`EXTENT` of a completion of kto and dpo: reply, rest (default reply)")
-	f.StringVar(&o.pick, "select", "", "`RULE` by which attempts on an instance are taken: all, first, every, resolved, shortest, cheapest, random (default all; first for preds)")
-	f.IntVar(&o.ShardRows, "shard-rows", 0, "begin a new file after `N` rows")
-	f.StringVar(&o.shardSize, "shard-size", "", "begin a new file before `SIZE` is exceeded, as 500MB; for parquet before compression")
-	f.BoolVar(&o.force, "force", false, "replace the export that is in the folder")
-	f.IntVarP(&o.workers, "workers", "w", 0, "attempts that are read at a time (default one a processor)")
+	f.BoolVar(&o.Parquet, "parquet", false, "parquet files, not lines of JSON")
+	f.StringVar(&o.reasoning, "reasoning", "", "thinking: `W` is keep (default), drop, inline")
+	f.StringVar(&o.faults, "format-errors", "", "bad replies and their answers: `W` is drop (default), keep, mask")
+	f.StringVar(&o.arguments, "tool-arguments", "", "`HOW` they are written: object, text")
+	f.StringVar(&o.completion, "completion", "", "of kto and dpo: `E` is reply (default), rest")
+	f.StringVar(&o.pick, "select", "", "which attempts: `RULE` is all (default), first (of preds), every, resolved, shortest, cheapest, random")
+	f.IntVar(&o.ShardRows, "shard-rows", 0, "a new file after `N` rows")
+	f.StringVar(&o.shardSize, "shard-size", "", "a new file before `SIZE`, as 500MB")
+	f.BoolVar(&o.force, "force", false, "replace the export that is there")
+	f.IntVarP(&o.workers, "workers", "w", 0, "`N` attempts at a time (default one a processor)")
 	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
 	o.sieve.flags(f)
 	for name, words := range map[string][]string{

@@ -31,7 +31,7 @@ type sieveFlags struct {
 
 // sieveGroups are the flags' groups in help.
 const sieveGroups = "keep: resolved+verdict class repo+model exclude-flagged+flags max-tokens+tokenizer " +
-	"max-steps+min-steps max-format-errors max-per-instance+min-per-instance; " +
+	"max-steps+min-steps max-format-errors max-per-instance min-per-instance; " +
 	"clean: dedupe secrets allow-test-split; split: split+split-by seed"
 
 func (o *sieveFlags) flags(f *pflag.FlagSet) {
@@ -48,8 +48,8 @@ func (o *sieveFlags) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.cfg.MaxSteps, "max-steps", 0, "`N` replies at most, and at least")
 	f.IntVar(&o.cfg.MinSteps, "min-steps", 0, "`N` replies at least")
 	f.IntVar(&o.formatErrors, "max-format-errors", 0, "`N` of an attempt at most (any)")
-	f.IntVar(&o.cfg.PerInstance, "max-per-instance", 0, "`N` at most; at least, else none")
-	f.IntVar(&o.cfg.MinPerInstance, "min-per-instance", 0, "`N` attempts at least, else none")
+	f.IntVar(&o.cfg.PerInstance, "max-per-instance", 0, "`N` attempts on an instance at most")
+	f.IntVar(&o.cfg.MinPerInstance, "min-per-instance", 0, "`N` on it at least, else none of them")
 	f.Float64Var(&o.cfg.Dedupe, "dedupe", 0, "drop later ones that are so alike, as `0.9`")
 	f.StringVar(&o.secrets, "secrets", string(sieve.Redact), "`W`: redact (default), drop, refuse")
 	f.BoolVar(&o.cfg.AllowTests, "allow-test-split", false, "train on test sets all the same")
