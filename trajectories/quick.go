@@ -180,9 +180,12 @@ func quoted[T ~string](value []byte) (T, bool) {
 			return "", false
 		}
 		plain = append(plain, value[:next]...)
-		c := unescaped[value[next+1]]
-		if value = value[next+2:]; c == 0 { // a number: rare enough
+		c, number := unescaped[value[next+1]], value[next+1] == 'u'
+		switch value = value[next+2:]; {
+		case number: // rare enough
 			return slowText[T](plain, value)
+		case c == 0:
+			return "", false
 		}
 		plain = append(plain, c)
 		if next = bytes.IndexByte(value, '\\'); next < 0 {

@@ -35,6 +35,7 @@ var quickMessages = []struct {
 	{`{"role"}`, false},
 	{`{"role":"user","kept":{]}`, false},
 	{`{"kept":{}`, false},
+	{`{"content":"\00000"}`, false},
 	{`[]`, false},
 	{``, false},
 }

@@ -55,7 +55,7 @@ The folder is new, and there only when all of it is: rows in train.jsonl, and
 export.json, which says what made them, what was left out and why.`,
 		Example: `  mini export runs/first --format openai -o data/sft
   mini export runs/a runs/b --format sharegpt --select shortest -o data/sft
-  mini export runs/first --format openai --parquet --split train=0.9,val=0.1 -o d
+  mini export runs/first --format openai --parquet --shard-size 500MB -o out
   mini export django__django-11099.traj.json --format axolotl -o data/one`,
 		Annotations: map[string]string{groupsKey: "rows: format output parquet reasoning format-errors tool-arguments completion; " +
 			"files: shard-rows shard-size force; " + sieveGroups + "; mini: select workers json"},
