@@ -60,7 +60,7 @@ func candidates(arg string, dirs []string) []string {
 // shownSetting is a setting as messages may show it: not at length, and no
 // secret, of which one may stand in a URL.
 func shownSetting(key, value string) string {
-	if len(value) > 60 || strings.ContainsAny(value, "{[@") || looksSecret(key[strings.LastIndexByte(key, '.')+1:]) {
+	if len(value) > 60 || strings.ContainsAny(value, "{[@") || LooksSecret(key[strings.LastIndexByte(key, '.')+1:]) {
 		return key
 	}
 	return key + "=" + value

@@ -20,7 +20,7 @@ func (c Config) Redacted() Config {
 func redact(m map[string]string) map[string]string {
 	m = maps.Clone(m)
 	for name := range m {
-		if looksSecret(name) {
+		if LooksSecret(name) {
 			m[name] = Hidden
 		}
 	}
@@ -32,8 +32,8 @@ func (c Config) YAML() ([]byte, error) {
 	return yaml.Marshal(c.Redacted())
 }
 
-// looksSecret goes by the name of a setting or variable.
-func looksSecret(name string) bool {
+// LooksSecret goes by the name of a setting or variable.
+func LooksSecret(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, "-", "_"))
 	for _, end := range []string{"key", "token", "auth", "credentials"} {
 		if name == end || strings.HasSuffix(name, "_"+end) {

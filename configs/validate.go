@@ -137,7 +137,7 @@ func (r *Resolved) validateProvider() []error {
 		errs = append(errs, r.errorf("model.headers", "the scripted model sends none; leave them out"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
-		if looksSecret(name) {
+		if LooksSecret(name) {
 			errs = append(errs, r.errorf("model.headers."+name,
 				"keys are never part of the configuration, which is written to files; put it into an environment variable and name that in model.api_key_env"))
 		}
@@ -169,7 +169,7 @@ func secretIn(v any, path string) string {
 	case map[string]any:
 		for key, value := range v {
 			full := path + "." + key
-			if looksSecret(key) {
+			if LooksSecret(key) {
 				return full
 			}
 			if found := secretIn(value, full); found != "" {

@@ -27,6 +27,9 @@ type verdict struct {
 		PatchSHA256 string `json:"patch_sha256"`
 		PatchBytes  int    `json:"patch_bytes"`
 	} `json:"basis"`
+	Flags []struct {
+		Flag string `json:"flag"`
+	} `json:"flags"`
 	written time.Time
 }
 
@@ -60,17 +63,23 @@ func (f *Folder) verdict(p trajectories.Prediction) *string {
 		}
 		f.verdicts[p.InstanceID] = all
 	}
-	var newest *verdict
-	for i, v := range all {
-		if v.on(p) && (newest == nil || v.written.After(newest.written)) {
-			newest = &all[i]
-		}
-	}
-	if newest == nil {
+	found := newest(all, p)
+	if found == nil {
 		return nil
 	}
-	class := newest.Class
+	class := found.Class
 	return &class
+}
+
+// newest is the newest verdict on a prediction; nil where there is none.
+func newest(all []verdict, p trajectories.Prediction) *verdict {
+	var found *verdict
+	for i, v := range all {
+		if v.on(p) && (found == nil || v.written.After(found.written)) {
+			found = &all[i]
+		}
+	}
+	return found
 }
 
 // readVerdicts reads what evaluations have found of an instance, of all run

@@ -44,6 +44,9 @@ bar "processor time of the view, of one core" "$(printf '%.2f' "$view")" 2 %
 
 CGO_ENABLED=0 go build -o "$tmp/mini-bench" ./cmd/mini-bench
 "$tmp/mini-bench" journal || failed=$?
+if [[ -z ${PARTS:-} ]]; then
+	"$tmp/mini-bench" -mini bin/mini export || failed=$?
+fi
 
 if ! scripts/engine.sh; then
 	echo "the other bars need a container engine"

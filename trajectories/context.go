@@ -77,7 +77,7 @@ func (s *sent) next(r Record) (*Prompt, error) {
 	case TypeCall:
 		p := &Prompt{Record: r.ID, Messages: s.messages[:len(s.messages):len(s.messages)]}
 		if s.context != nil {
-			p.Messages, s.context = s.pick(s.context.Sent), nil
+			p.Messages, s.context = s.pick(s.context), nil
 		}
 		return p, nil
 	}
@@ -87,18 +87,33 @@ func (s *sent) next(r Record) (*Prompt, error) {
 	return nil, nil
 }
 
-func (s *sent) pick(parts []ContextPart) []model.Message {
-	var picked []model.Message
-	for _, part := range parts {
-		if part.Message != nil {
-			picked = append(picked, *part.Message)
+func (s *sent) pick(c *Context) []model.Message {
+	at, own := c.Picked(s.records)
+	picked := make([]model.Message, len(at))
+	for i, n := range at {
+		if n >= 0 {
+			picked[i] = s.messages[n]
 			continue
 		}
-		for i, id := range s.records {
+		picked[i], own = own[0], own[1:]
+	}
+	return picked
+}
+
+// Picked are the positions, among the records of all messages so far, of what
+// was sent, in its order; -1 stands for a message of the context's own, which
+// are returned beside them.
+func (c *Context) Picked(records []int) (at []int, own []model.Message) {
+	for _, part := range c.Sent {
+		if part.Message != nil {
+			at, own = append(at, -1), append(own, *part.Message)
+			continue
+		}
+		for i, id := range records {
 			if part.From <= id && id <= part.To {
-				picked = append(picked, s.messages[i])
+				at = append(at, i)
 			}
 		}
 	}
-	return picked
+	return at, own
 }

@@ -25,12 +25,20 @@ const (
 // message and an empty exit status. Bytes that are not UTF-8 become U+FFFD; the
 // journal keeps them, and the provider's own responses, which the file has only
 // where the attempt's configuration asks for them (run.traj_response).
-func Derive(journal, path string) error {
-	s, err := summarize(journal)
+func Derive(journal, path string) error { return derive(Read(journal), Branch(journal), path) }
+
+// DeriveFrom is Derive for records that can be gone through twice.
+func DeriveFrom(records iter.Seq2[Record, error], path string) error {
+	return derive(records, records, path)
+}
+
+// derive counts all records, and writes those of the conversation.
+func derive(all, conversation iter.Seq2[Record, error], path string) error {
+	s, err := summarize(all)
 	if err != nil {
 		return fmt.Errorf("derive trajectory: %w", err)
 	}
-	err = writeAtomic(path, func(w io.Writer) error { return s.write(w, Branch(journal)) })
+	err = writeAtomic(path, func(w io.Writer) error { return s.write(w, conversation) })
 	if err != nil {
 		return fmt.Errorf("derive trajectory: %w", err)
 	}
@@ -44,13 +52,13 @@ type summary struct {
 	outcome Outcome // its totals are counted where the attempt never ended
 }
 
-func summarize(journal string) (summary, error) {
+func summarize(records iter.Seq2[Record, error]) (summary, error) {
 	var s summary
 	var calls int
 	var cost model.Cost
 	var usage model.Usage
 	ended := false
-	for r, err := range Read(journal) {
+	for r, err := range records {
 		if err != nil {
 			return s, err
 		}
@@ -74,7 +82,7 @@ func summarize(journal string) (summary, error) {
 			err = json.Unmarshal(r.Data, &s.outcome)
 		}
 		if err != nil {
-			return s, fmt.Errorf("%s: record %d: %w", journal, r.ID, err)
+			return s, fmt.Errorf("record %d: %w", r.ID, err)
 		}
 	}
 	if !ended {

@@ -90,7 +90,7 @@ func (g *gatherer) take(r Record) error {
 		err = json.Unmarshal(r.Data, g.t.Import)
 	case TypeMessage:
 		e := Entry{Record: r.ID, Time: r.Time}
-		if err = json.Unmarshal(r.Data, &e.Message); err == nil {
+		if err = e.unmarshal(r.Data); err == nil {
 			g.message(e)
 		}
 	case TypeCall:

@@ -6,7 +6,7 @@
 // of one run can be compared; those of two runs, on a machine that has other
 // work, cannot.
 //
-//	mini-bench -mini bin/mini -image mini-base:latest [journal step batch life flood many]
+//	mini-bench -mini bin/mini -image mini-base:latest [journal export step batch life flood many]
 //
 // Each bar is printed as held or missed; the exit code is 1 when one is missed.
 package main
@@ -45,6 +45,7 @@ var parts = []part{
 	{"life", (*bench).life},
 	{"flood", (*bench).flood},
 	{"many", (*bench).many},
+	{"export", (*bench).export},
 }
 
 func main() {

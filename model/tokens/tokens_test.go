@@ -76,3 +76,16 @@ func TestMessages(t *testing.T) {
 		t.Errorf("a picture and a call make it %d", with)
 	}
 }
+
+func TestNamed(t *testing.T) {
+	const text = "日本語のテキスト identifiers_with_underscores = 1234567890"
+	for name, like := range map[string]string{"o200k_base": "gpt-4o", "cl100k_base": "gpt-4"} {
+		c, ok := tokens.Named(name)
+		if got, want := c.Text(text), tokens.For(like).Text(text); !ok || got != want {
+			t.Errorf("%s: %d tokens, %v; want %d", name, got, ok, want)
+		}
+	}
+	if _, ok := tokens.Named("gpt-4o"); ok {
+		t.Error("the name of a model is taken for that of a vocabulary")
+	}
+}

@@ -26,4 +26,6 @@ type Item struct {
 	// Tokens is how long the conversation is, by the tokenizer that was asked
 	// for, else as the provider counted the last prompt and reply; 0 is unknown.
 	Tokens int64
+
+	from Attempt // as Run was given it
 }

@@ -65,6 +65,14 @@ const (
 	ExitDisagrees Flag = "exit_code_disagrees"
 )
 
+// Flags are all flags, those of patches first.
+func Flags() []Flag {
+	return []Flag{
+		TestFile, TestSetup, TestConfig, SetupScript, CI, GitHook, StartupHook, ShadowsRunner, Outside,
+		MarkerRepeated, MarkerPrinted, ExitDisagrees,
+	}
+}
+
 // Finding is one reason to look.
 type Finding struct {
 	Flag Flag `json:"flag"`

@@ -57,7 +57,7 @@ current folder, or on hundreds of benchmark instances in containers.`,
 	root.AddCommand(newBench(kill, s), newReplay(kill, s), newEval(kill, s), newShell(kill, s))
 	root.AddCommand(newClean(s), newReport(s), newImages(s), newGrade(s), newRegrade(s)) //nolint:contextcheck // cobra hands commands their context
 	root.AddCommand(newConfig(s), newCompletion(s), newDatasets(s), newDoctor(s))        //nolint:contextcheck // as above
-	root.AddCommand(newImport(s), newTrajectories(s))                                    //nolint:contextcheck // as above
+	root.AddCommand(newImport(s), newExport(s), newTrajectories(s))                      //nolint:contextcheck // as above
 	root.AddCommand(newFakeModel(s))                                                     //nolint:contextcheck // as above
 	root.AddCommand(newPeerCommands()...)
 	setCompletions(root)

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/export"
+	"github.com/minibench/mini/trajectories/export/sieve"
+)
+
+// sieveOf is what the flags of a command line make.
+func sieveOf(t *testing.T, args ...string) (*sieve.Sieve, error) {
+	t.Helper()
+	o, f := &sieveFlags{}, pflag.NewFlagSet("export", pflag.ContinueOnError)
+	o.flags(f)
+	if err := f.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o.sieve(true, false)
+}
+
+// sampleItem is a resolved attempt of some model.
+func sampleItem(id string, attempt int) *export.Item {
+	reply := trajectories.Message{Cause: trajectories.CauseReply}
+	reply.Content = "a reply of " + id
+	return &export.Item{
+		Transcript: &trajectories.Transcript{
+			Header:  trajectories.Header{ModelName: "some-model"},
+			Entries: []trajectories.Entry{{Message: reply}},
+			Outcome: &trajectories.Outcome{Class: trajectories.Submitted},
+		},
+		InstanceID: id, Attempt: attempt, Repo: "own/name", Verdict: "resolved", Flags: []string{"ci"}, Journal: id + ".jsonl",
+	}
+}
+
+func TestSieveFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for args, want := range map[string]string{
+		"":                                    "",
+		"--resolved":                          "",
+		"--verdict resolved,unstable":         "",
+		"--verdict unresolved":                "verdict: resolved",
+		"--class limit":                       "outcome class: submitted",
+		"--repo own/name,other/name":          "",
+		"--repo other/name":                   "repository: own/name",
+		"--model some*":                       "",
+		"--model other --model another":       "model: some-model",
+		"--exclude-flagged":                   "flag: ci",
+		"--flags ci,git_hook":                 "flag: ci",
+		"--flags git_hook":                    "",
+		"--max-tokens 3":                      "max tokens",
+		"--tokenizer cl100k_base":             "",
+		"--max-steps 1 --min-steps 1":         "",
+		"--min-steps 2":                       "min steps",
+		"--max-format-errors 0":               "",
+		"--max-per-instance 1":                "",
+		"--dedupe 0.9 --secrets drop":         "",
+		"--split a=0.5,b=0.5 --split-by repo": "",
+		"--allow-test-split":                  "",
+	} {
+		s, err := sieveOf(t, strings.Fields(args)...)
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+			continue
+		}
+		got := ""
+		s.Take(s.Look(sampleItem("own__name-1", 1)))
+		for _, d := range s.Report().Dropped {
+			got = string(d.Reason)
+		}
+		if got != want {
+			t.Errorf("%s: %q; want %q", args, got, want)
+		}
+	}
+}
+
+func TestSieveFlagsMistakes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for args, want := range map[string]string{
+		"--resolved --verdict unstable":       "--resolved is --verdict resolved: give one of them",
+		"--verdict solved":                    `--verdict "solved" is not one of resolved, unresolved, unstable, empty, apply_failed, timed_out, infrastructure, error, none`,
+		"--class done":                        `--class "done" is not one of submitted, limit, provider, environment, interrupted, internal, none`,
+		"--flags cheating":                    `--flags "cheating" is not one of test_file, test_setup,`,
+		"--max-tokens 9 --tokenizer x":        `--tokenizer "x" is not known; there are o200k_base, cl100k_base`,
+		"--split-by repo":                     "--split-by is for --split, which is not given",
+		"--split train=0.5,val=0.4":           "--split: the shares add up to 0.9, and have to be 1",
+		"--split=":                            `--split "": "" is not NAME=SHARE`,
+		"--split a=0.5,b=0.5 --split-by file": `--split-by "file" is not one of instance, repo`,
+		"--secrets keep":                      `--secrets "keep" is not one of redact, drop, refuse`,
+		"--dedupe 90":                         "--dedupe 90 is a likeness from 0 to 1, as 0.9",
+		"--max-format-errors -1":              "--max-format-errors is a number from 0 on",
+	} {
+		_, err := sieveOf(t, strings.Fields(args)...)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || exitCode(err) != exitUsage {
+			t.Errorf("%s: %v; want %s", args, err, want)
+		}
+	}
+}
+
+// TestKeysOfThisMachine: what the environment and .env call a key is taken out,
+// whatever it looks like.
+func TestKeysOfThisMachine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("FROM_DOTENV_API_KEY", "") // so that it is taken back
+	t.Setenv("SOME_PASSWORD", "made-up words 1")
+	t.Setenv("OPENAI_BASE_URL", "http://made-up.invalid/v1")
+	if err := os.WriteFile(".env", []byte("FROM_DOTENV_API_KEY=made-up-words-2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sieveOf(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	it := sampleItem("own__name-1", 1)
+	it.Entries[0].Content = "made-up words 1, made-up-words-2 and http://made-up.invalid/v1"
+	if kept := s.Take(s.Look(it)); len(kept) != 1 {
+		t.Fatalf("%+v", s.Report().Dropped)
+	}
+	if got := it.Entries[0].Content; got != "[redacted], [redacted] and http://made-up.invalid/v1" {
+		t.Error(got)
+	}
+	r := s.Report()
+	dir := t.TempDir()
+	if err := writeSieveReport(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		sieveJSON: `"kind": "value of SOME_PASSWORD"`, sieveText: "value of FROM_DOTENV_API_KEY", sieveSVG: "</svg>",
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if text := string(data); err != nil || !strings.Contains(text, want) || strings.Contains(text, "made-up") {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+}
+
+// TestSieveFlagsHaveGroups holds the groups of help against the flags.
+func TestSieveFlagsHaveGroups(t *testing.T) {
+	o, f := &sieveFlags{}, pflag.NewFlagSet("export", pflag.ContinueOnError)
+	o.flags(f)
+	f.VisitAll(func(f *pflag.Flag) {
+		all := strings.NewReplacer("+", " ", ";", " ").Replace(sieveGroups + " ")
+		if !strings.Contains(all, " "+f.Name+" ") {
+			t.Errorf("--%s is in no group", f.Name)
+		}
+	})
+}

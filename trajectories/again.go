@@ -1,0 +1,87 @@
+package trajectories
+
+import "iter"
+
+// Records are those that the transcript would be gathered from: a journal anew,
+// after somebody has changed the transcript. Their numbers are those they had;
+// what had none of its own has that of what it belongs to.
+func (t *Transcript) Records() iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		a := again{yield: yield}
+		a.put(Record{ID: 1, Type: TypeHeader}, t.Header)
+		if t.Import != nil {
+			a.put(Record{ID: 1, Type: TypeImport}, t.Import)
+		}
+		for i := range t.Setup {
+			a.put(Record{ID: t.Setup[i].Record, Type: TypeExecution}, t.Setup[i].Execution)
+		}
+		var reply *Entry
+		for i := range t.Entries {
+			e := &t.Entries[i]
+			if e.Cause == CauseReply {
+				a.untold(reply)
+				reply = e
+			}
+			a.entry(e, i, reply)
+		}
+		a.untold(reply)
+		for i := range t.Failed {
+			a.put(Record{Type: TypeCall}, t.Failed[i])
+		}
+		if t.Diff != nil {
+			a.put(Record{Type: TypeDiff}, t.Diff)
+		}
+		if t.Outcome != nil {
+			a.put(Record{Type: TypeOutcome, Time: t.Outcome.End}, t.Outcome)
+		}
+	}
+}
+
+// again gives records until nobody wants more.
+type again struct {
+	yield func(Record, error) bool
+	done  bool
+	last  int
+}
+
+func (a *again) put(r Record, data any) {
+	if a.done {
+		return
+	}
+	var err error
+	r.Data, err = encode(data)
+	r.Parent, a.last = a.last, max(r.ID, a.last)
+	r.ID = a.last
+	a.done = !a.yield(r, err) || err != nil
+}
+
+// entry gives a message after what it came of: the call of a reply, the command
+// of an observation.
+func (a *again) entry(e *Entry, at int, reply *Entry) {
+	if e.Context != nil {
+		a.put(Record{ID: e.Record, Type: TypeContext, Time: e.Time}, e.Context)
+	}
+	if e.Call != nil {
+		a.put(Record{ID: e.Record, Type: TypeCall, Time: e.Time}, e.Call)
+	}
+	if reply != nil {
+		for i := range reply.Ran {
+			if ran := &reply.Ran[i]; ran.Told == at {
+				a.put(Record{ID: ran.Record, Type: TypeExecution, Time: ran.Start}, ran.Execution)
+			}
+		}
+	}
+	a.put(Record{ID: e.Record, Type: TypeMessage, Time: e.Time}, e.Message)
+}
+
+// untold gives the commands of a reply that no message told of.
+func (a *again) untold(reply *Entry) {
+	if reply == nil {
+		return
+	}
+	for i := range reply.Ran {
+		if ran := &reply.Ran[i]; ran.Told < 0 {
+			a.put(Record{ID: ran.Record, Type: TypeExecution, Time: ran.Start}, ran.Execution)
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package export_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/trajectories/export"
+)
+
+// The readers below are written after what the trainers do with a row, not after
+// what mini writes: they fail where a trainer would fail, or pass a row over.
+
+// TestConsumers gives the rows of every format, under every option that it
+// takes, to a reader with the rules of its trainer.
+func TestConsumers(t *testing.T) {
+	readers := map[string]func(map[string]any, export.Options) error{
+		export.OpenAI:           readTRL,
+		export.ShareGPT:         readLLaMAFactory,
+		export.Axolotl:          readAxolotl,
+		export.PromptCompletion: readCompletion,
+		export.KTO:              readKTO,
+		export.DPO:              readDPO,
+	}
+	for format, read := range readers {
+		for _, o := range optionsOf(format) {
+			t.Run(fmt.Sprintf("%s %s %s %s %s", format, o.Reasoning, o.Faults, o.Arguments, o.Completion), func(t *testing.T) {
+				dir, r := run(t, o, everything()...)
+				all := rows(t, filepath.Join(dir, "train.jsonl"))
+				if len(all) == 0 || len(all) != r.Rows {
+					t.Fatalf("%d rows in the file, %d reported", len(all), r.Rows)
+				}
+				for i, row := range all {
+					if err := errors.Join(read(row, o), readAbout(row)); err != nil {
+						t.Errorf("row %d: %v\n%v", i+1, err, row)
+					}
+				}
+			})
+		}
+	}
+}
+
+// optionsOf are all options that a format takes.
+func optionsOf(format string) []export.Options {
+	var all []export.Options
+	for _, reasoning := range []export.Reasoning{export.Keep, export.Drop, export.Inline} {
+		for _, faults := range []export.Faults{export.DropFaults, export.KeepFaults, export.MaskFaults} {
+			for _, args := range []export.Arguments{export.Object, export.Text} {
+				for _, completion := range []export.Completion{export.Reply, export.Rest} {
+					o, err := export.Options{Format: format, Reasoning: reasoning, Faults: faults, Arguments: args, Completion: completion}.Checked()
+					if err == nil && !slices.Contains(all, o) {
+						all = append(all, o)
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+func readAbout(row map[string]any) error {
+	for _, name := range []string{"instance_id", "attempt", "sample", "model", "verdict", "steps", "tokens", "journal_sha256"} {
+		if row[name] == nil {
+			return fmt.Errorf("there is no %s", name)
+		}
+	}
+	if sum, _ := row["journal_sha256"].(string); len(sum) != 64 {
+		return fmt.Errorf("journal_sha256 %q", sum)
+	}
+	return nil
+}
+
+// messages goes through a list as a strict chat template does: the system first
+// or not at all, user and assistant in turns, results only for calls that were
+// made and have none yet.
+func messages(value any, o export.Options) ([]map[string]any, error) {
+	list, ok := value.([]any)
+	if !ok || len(list) == 0 {
+		return nil, fmt.Errorf("no list of messages: %v", value)
+	}
+	var all []map[string]any
+	open := map[string]bool{}
+	before := ""
+	for i, v := range list {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("message %d is no object", i)
+		}
+		if _, ok := m["content"].(string); !ok {
+			return nil, fmt.Errorf("message %d: content %v", i, m["content"])
+		}
+		role, _ := m["role"].(string)
+		switch {
+		case role == "system" && i > 0:
+			return nil, fmt.Errorf("message %d is the system's", i)
+		case role == before && role != "tool":
+			return nil, fmt.Errorf("message %d: %s again", i, role)
+		case role == "assistant":
+			clear(open)
+			if err := readCalls(m, open, o); err != nil {
+				return nil, fmt.Errorf("message %d: %w", i, err)
+			}
+		case role == "tool":
+			id, _ := m["tool_call_id"].(string)
+			if !open[id] || m["name"] != "bash" {
+				return nil, fmt.Errorf("message %d answers %q of %v", i, id, m["name"])
+			}
+			delete(open, id)
+		case role != "user" && role != "system":
+			return nil, fmt.Errorf("message %d: role %q", i, role)
+		}
+		before = role
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+func readCalls(m map[string]any, open map[string]bool, o export.Options) error {
+	calls, _ := m["tool_calls"].([]any)
+	for _, v := range calls {
+		c, _ := v.(map[string]any)
+		f, _ := c["function"].(map[string]any)
+		id, _ := c["id"].(string)
+		if c["type"] != "function" || f["name"] != "bash" || id == "" {
+			return fmt.Errorf("call %v", c)
+		}
+		switch args := f["arguments"].(type) {
+		case map[string]any:
+			if o.Arguments != export.Object {
+				return fmt.Errorf("arguments %v are an object", args)
+			}
+		case string:
+			if o.Arguments != export.Text || !json.Valid([]byte(args)) {
+				return fmt.Errorf("arguments %q are text", args)
+			}
+		default:
+			return fmt.Errorf("arguments %v", args)
+		}
+		open[id] = true
+	}
+	return nil
+}
+
+// learned checks thinking, and that the conversation ends with a reply, for
+// what stands behind it nobody learns.
+func learned(all []map[string]any, o export.Options) error {
+	if all[len(all)-1]["role"] != "assistant" {
+		return fmt.Errorf("the last message is the %v's", all[len(all)-1]["role"])
+	}
+	field, inline := 0, 0
+	for _, m := range all {
+		text, _ := m["content"].(string)
+		if m["reasoning_content"] != nil {
+			field++
+		}
+		if strings.HasPrefix(text, "<think>\n") {
+			inline++
+		}
+	}
+	if field > 0 && o.Reasoning != export.Keep || inline > 0 && o.Reasoning != export.Inline {
+		return fmt.Errorf("thinking: %d in the field, %d inline, and %s was asked for", field, inline, o.Reasoning)
+	}
+	return nil
+}
+
+// readTRL: SFTTrainer with assistant_only_loss, and verl's multi-turn dataset.
+func readTRL(row map[string]any, o export.Options) error {
+	all, err := messages(row["messages"], o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(learned(all, o), faultless(all, o), readTools(row, all))
+}
+
+// faultless holds what was dropped against what was asked for.
+func faultless(all []map[string]any, o export.Options) error {
+	for _, m := range all {
+		if text, _ := m["content"].(string); o.Faults == export.DropFaults && (strings.Contains(text, "bad") || text == "Exactly one block." || text == "No JSON.") {
+			return fmt.Errorf("%q was to be dropped", text)
+		}
+	}
+	return nil
+}
+
+// readTools: a template that is given calls without tools renders nothing of
+// what the model was told of them.
+func readTools(row map[string]any, all []map[string]any) error {
+	native := slices.ContainsFunc(all, func(m map[string]any) bool { return m["tool_calls"] != nil })
+	tools, _ := row["tools"].([]any)
+	if native != (len(tools) == 1) {
+		return fmt.Errorf("calls are native: %v, and the tools are %v", native, row["tools"])
+	}
+	return nil
+}
+
+// readAxolotl: chat_template with message_field_training: train. It parses the
+// arguments of calls itself and warns of a last turn that is not learned.
+func readAxolotl(row map[string]any, o export.Options) error {
+	all, err := messages(row["messages"], o)
+	if err != nil {
+		return err
+	}
+	for i, m := range all {
+		train, ok := m["train"].(bool)
+		text, _ := m["content"].(string)
+		calls, _ := m["tool_calls"].([]any)
+		bad := strings.Contains(text, "bad") || len(calls) > 0 && strings.Contains(fmt.Sprint(calls[0]), "c3")
+		want := m["role"] == "assistant" && (!bad || o.Faults == export.KeepFaults)
+		if !ok || train != want {
+			return fmt.Errorf("message %d: train %v, want %v", i, m["train"], want)
+		}
+	}
+	if all[len(all)-1]["train"] != true {
+		return errors.New("the last turn is not learned")
+	}
+	return errors.Join(learned(all, o), faultless(all, o), readTools(row, all))
+}
+
+// readLLaMAFactory: formatting sharegpt. It passes rows over whose turns do not
+// alternate, or that do not end with a reply; a function call is JSON but for
+// one block of thinking before it.
+func readLLaMAFactory(row map[string]any, o export.Options) error {
+	list, _ := row["conversations"].([]any)
+	if len(list) == 0 || len(list)%2 != 0 {
+		return fmt.Errorf("%d turns", len(list))
+	}
+	odd, even := []string{"human", "observation"}, []string{"gpt", "function_call"}
+	for i, v := range list {
+		m, _ := v.(map[string]any)
+		from, _ := m["from"].(string)
+		value, ok := m["value"].(string)
+		if want := [][]string{odd, even}[i%2]; !ok || !slices.Contains(want, from) {
+			return fmt.Errorf("turn %d is by %q, and %v may be", i, from, want)
+		}
+		if o.Reasoning == export.Drop && strings.Contains(value, "<think>") {
+			return fmt.Errorf("turn %d thinks", i)
+		}
+		if from == "function_call" {
+			if err := readFunctionCall(value); err != nil {
+				return fmt.Errorf("turn %d: %w", i, err)
+			}
+		}
+	}
+	system, ok := row["system"].(string)
+	tools, is := row["tools"].(string)
+	if !ok || !is || system == "" {
+		return fmt.Errorf("system %v, tools %v", row["system"], row["tools"])
+	}
+	if tools == "" {
+		return nil
+	}
+	var defs []struct {
+		Name       string         `json:"name"`
+		Parameters map[string]any `json:"parameters"`
+	}
+	if err := json.Unmarshal([]byte(tools), &defs); err != nil || len(defs) != 1 || defs[0].Name != "bash" || defs[0].Parameters == nil {
+		return fmt.Errorf("tools %q: %w", tools, err)
+	}
+	return nil
+}
+
+func readFunctionCall(value string) error {
+	if before, rest, ok := strings.Cut(value, "\n</think>\n\n"); ok {
+		if !strings.HasPrefix(before, "<think>\n") {
+			return fmt.Errorf("thinking in the midst: %q", value)
+		}
+		value = rest
+	}
+	var calls []struct {
+		Name      string         `json:"name"`
+		Arguments map[string]any `json:"arguments"`
+	}
+	if !strings.HasPrefix(value, "[") {
+		value = "[" + value + "]"
+	}
+	if err := json.Unmarshal([]byte(value), &calls); err != nil {
+		return fmt.Errorf("%q: %w", value, err)
+	}
+	for _, c := range calls {
+		if c.Name == "" || c.Arguments == nil {
+			return fmt.Errorf("call %+v", c)
+		}
+	}
+	return nil
+}
+
+// readCompletion: prompt and completion together are one conversation, of which
+// TRL learns the completion.
+func readCompletion(row map[string]any, o export.Options) error {
+	return readParts(row, o, "prompt", "completion")
+}
+
+func readParts(row map[string]any, o export.Options, prompt, completion string) error {
+	before, _ := row[prompt].([]any)
+	after, _ := row[completion].([]any)
+	all, err := messages(append(slices.Clone(before), after...), o)
+	if err != nil {
+		return err
+	}
+	if len(before) == 0 || all[len(before)]["role"] != "assistant" {
+		return errors.New("the completion does not begin with a reply")
+	}
+	if o.Completion != export.Rest && len(after) != 1 {
+		return fmt.Errorf("%d messages are learned, and one is the model's", len(after))
+	}
+	return learned(all, o)
+}
+
+func readKTO(row map[string]any, o export.Options) error {
+	label, ok := row["label"].(bool)
+	if !ok || label != (row["verdict"] == "resolved") {
+		return fmt.Errorf("label %v of %v", row["label"], row["verdict"])
+	}
+	return readParts(row, o, "prompt", "completion")
+}
+
+func readDPO(row map[string]any, o export.Options) error {
+	if row["verdict"] != "resolved" || row["rejected_verdict"] == "resolved" || row["journal_sha256"] == row["rejected_journal_sha256"] {
+		return fmt.Errorf("%v over %v", row["verdict"], row["rejected_verdict"])
+	}
+	if fmt.Sprint(row["chosen"]) == fmt.Sprint(row["rejected"]) {
+		return errors.New("chosen and rejected are the same")
+	}
+	return errors.Join(readParts(row, o, "prompt", "chosen"), readParts(row, o, "prompt", "rejected"))
+}

@@ -1,0 +1,181 @@
+package export_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/export"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// script makes transcripts for tests: message after message.
+type script struct {
+	t *trajectories.Transcript
+}
+
+func newScript(modelName string, tools bool) *script {
+	s := &script{&trajectories.Transcript{Header: trajectories.Header{Format: trajectories.Format, ModelName: modelName}}}
+	if tools {
+		s.t.Header.Tools = []model.Definition{{Name: "bash", Description: "Run a command.", Parameters: json.RawMessage(
+			`{"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"], "additionalProperties": false}`)}}
+	}
+	s.add(trajectories.CausePrompt, model.Message{Role: model.System, Content: "You work by bash."})
+	return s.add(trajectories.CausePrompt, model.Message{Role: model.User, Content: "Mend <it> & say \"done\"\u2028ü."})
+}
+
+func (s *script) add(c trajectories.Cause, m model.Message) *script {
+	e := trajectories.Entry{Record: len(s.t.Entries) + 2, Message: trajectories.Message{Message: m, Cause: c}}
+	if c == trajectories.CauseReply {
+		e.Call = &trajectories.Call{Usage: model.Usage{Prompt: int64(100 * len(s.t.Entries)), Completion: 10}}
+	}
+	s.t.Entries = append(s.t.Entries, e)
+	return s
+}
+
+func (s *script) reply(reasoning, text string, calls ...model.Call) *script {
+	return s.add(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: text, Reasoning: reasoning, Calls: calls})
+}
+
+func (s *script) said(c trajectories.Cause, text string) *script {
+	return s.add(c, model.Message{Role: model.User, Content: text})
+}
+
+func (s *script) result(id, text string) *script {
+	return s.add(trajectories.CauseObservation, model.Message{Role: model.Tool, CallID: id, Content: text})
+}
+
+func (s *script) ends(status string) *script {
+	s.t.Outcome = &trajectories.Outcome{
+		Class: trajectories.Submitted, ExitStatus: status, Submission: trajectories.Bytes("diff of " + s.t.Header.ModelName + "\n"),
+		End: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
+	return s
+}
+
+func call(id, command string) model.Call {
+	args, _ := json.Marshal(map[string]string{"command": command}) //nolint:errchkjson // a string
+	return model.Call{ID: id, Name: "bash", Arguments: string(args)}
+}
+
+// textual is an attempt that writes commands into its messages, one of them
+// badly.
+func textual() *script {
+	return newScript("model-a", false).
+		reply("Where is it?", "I look.\n```bash\nls\n```").
+		said(trajectories.CauseObservation, "<returncode>0</returncode>\na.py").
+		reply("", "Two blocks: bad.").
+		said(trajectories.CauseFormatError, "Exactly one block.").
+		reply("Now.", "```bash\nsed -i s/a/b/ a.py\n```").
+		said(trajectories.CauseObservation, "<returncode>0</returncode>").
+		reply("", "```bash\nsubmit\n```").
+		ends("Submitted")
+}
+
+// calling is an attempt with native calls, two of them in one reply, and text
+// beside one.
+func calling() *script {
+	return newScript("model-b", true).
+		reply("Where is it?", "I look.", call("c1", "ls"), call("c2", "pwd")).
+		result("c1", "a.py").
+		result("c2", "/repo").
+		reply("", "", model.Call{ID: "c3", Name: "bash", Arguments: "{}"}).
+		add(trajectories.CauseFormatError, model.Message{Role: model.Tool, CallID: "c3", Content: "No JSON."}).
+		reply("Now.", "", call("c4", "sed -i s/a/b/ a.py")).
+		result("c4", "done").
+		reply("", "", call("c5", "submit")).
+		ends("Submitted")
+}
+
+// item is an attempt as a run has it.
+func item(id string, number int, verdict string, s *script) *export.Item {
+	s.t.Header.InstanceID = id
+	return &export.Item{
+		Transcript: s.t, InstanceID: id, Attempt: number, Sample: number, Verdict: verdict,
+		SHA256: string(bytes.Repeat([]byte{byte('a' + number)}, 64)), Journal: id, Tokens: export.Counted(s.t),
+	}
+}
+
+// attempts are what Run takes of items.
+func attempts(items ...*export.Item) []export.Attempt {
+	var list []export.Attempt
+	for _, it := range items {
+		list = append(list, export.Attempt{
+			InstanceID: it.InstanceID, Number: it.Attempt, Path: it.InstanceID,
+			Read: func() (*export.Item, error) { return it, nil },
+		})
+	}
+	return list
+}
+
+// everything are the attempts that the golden files are of: two of each kind on
+// one instance, with different verdicts.
+func everything() []*export.Item {
+	other := newScript("model-a", false).
+		reply("", "I know it already.\n```bash\nsubmit\n```").ends("Submitted")
+	called := newScript("model-b", true).
+		reply("", "", call("x1", "submit")).ends("Submitted")
+	return []*export.Item{
+		item("owner__lib-1", 1, "resolved", textual()), item("owner__lib-1", 2, "unresolved", other),
+		item("owner__lib-2", 1, "unresolved", called), item("owner__lib-2", 2, "resolved", calling()),
+	}
+}
+
+// run exports into a folder of the test's.
+func run(t *testing.T, o export.Options, items ...*export.Item) (string, export.Report) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	tools, err := export.Tools(calling().t.Header.Tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := export.Run(t.Context(), export.Config{Options: o, Dir: dir, Workers: 3, Tools: [][]byte{tools}}, attempts(items...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, r
+}
+
+// rows are the lines of a file, decoded.
+func rows(t *testing.T, path string) []map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []map[string]any
+	for line := range bytes.Lines(data) {
+		var row map[string]any
+		if err := json.Unmarshal(line, &row); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}

@@ -1,0 +1,158 @@
+package export_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/minibench/mini/trajectories/export"
+)
+
+// TestParquet reads back what was written, and holds it against the lines of
+// JSON of the same attempts: but for nulls they are the same.
+func TestParquet(t *testing.T) {
+	for _, o := range []export.Options{
+		{Format: export.OpenAI},
+		{Format: export.OpenAI, Arguments: export.Text, Reasoning: export.Drop},
+		{Format: export.ShareGPT},
+		{Format: export.Axolotl, Faults: export.MaskFaults},
+		{Format: export.PromptCompletion},
+		{Format: export.KTO},
+		{Format: export.DPO, Completion: export.Rest},
+	} {
+		t.Run(fmt.Sprint(o.Format, o.Arguments), func(t *testing.T) {
+			dir, _ := run(t, o, everything()[2:]...) // with calls, but for what has none of one instance
+			want := rows(t, filepath.Join(dir, "train.jsonl"))
+			o.Parquet = true
+			dir, r := run(t, o, everything()[2:]...)
+			got := parquetRows(t, filepath.Join(dir, "train.parquet"))
+			if r.Rows != len(got) {
+				t.Errorf("%d rows reported, %d read", r.Rows, len(got))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("lines of JSON are -, parquet is +:\n%s", diff)
+			}
+		})
+	}
+}
+
+// parquetRows reads rows with the library's own assembly, and takes lists out of
+// the groups that the format of parquet puts around them.
+func parquetRows(t *testing.T, path string) []map[string]any {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := parquet.NewReader(f)
+	defer r.Close()
+	var all []map[string]any
+	for {
+		row := map[string]any{}
+		err := r.Read(&row)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, _ := plain(row).(map[string]any)
+		all = append(all, plain)
+	}
+}
+
+func plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if list, ok := v["list"]; ok && len(v) == 1 {
+			return plain(list)
+		}
+		if e, ok := v["element"]; ok && len(v) == 1 {
+			return plain(e)
+		}
+		m := map[string]any{}
+		for name, value := range v {
+			if p := plain(value); p != nil {
+				m[name] = p
+			}
+		}
+		if len(m) == 0 {
+			return nil
+		}
+		return m
+	case []any:
+		var list []any
+		for _, e := range v {
+			list = append(list, plain(e))
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		return list
+	case []byte:
+		return string(v)
+	case int64:
+		return float64(v)
+	}
+	return v
+}
+
+// TestParquetOrder holds the members of a message in the order in which chat
+// templates write them out.
+func TestParquetOrder(t *testing.T) {
+	dir, _ := run(t, export.Options{Format: export.OpenAI, Parquet: true}, everything()...)
+	f, err := os.Open(filepath.Join(dir, "train.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parquet.OpenFile(f, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, path := range file.Schema().Columns() {
+		names = append(names, fmt.Sprint(path))
+	}
+	at := func(name string) int { return slices.Index(names, name) }
+	function := "[tools list element function "
+	if a, b, c := at(function+"name]"), at(function+"description]"), at(function+"parameters type]"); a < 0 || b < a || c < b {
+		t.Errorf("columns %q", names)
+	}
+}
+
+// TestParquetRefuses what rows of one file cannot hold side by side.
+func TestParquetRefuses(t *testing.T) {
+	mixed := calling()
+	mixed.t.Entries[2].Calls[0].Arguments = `{"command":"ls","timeout":5}`
+	dir := filepath.Join(t.TempDir(), "out")
+	tools, err := export.Tools(mixed.t.Header.Tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := export.Config{Options: export.Options{Format: export.OpenAI, Parquet: true}, Dir: dir, Tools: [][]byte{tools}}
+	r, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", mixed)))
+	if !errors.Is(err, export.ErrNothing) || len(r.Dropped) != 1 {
+		t.Errorf("a call with an argument that the tool has not: %v, %v", err, r.Dropped)
+	}
+	cfg.Tools = append(cfg.Tools, []byte(`[{"type":"function","function":{"name":"edit","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}}]`))
+	if _, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", calling()))); !errors.Is(err, export.ErrOptions) {
+		t.Errorf("two sets of tools: %v", err)
+	}
+	cfg.Arguments = export.Text
+	if _, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", calling()))); err != nil {
+		t.Errorf("two sets of tools, with arguments as text: %v", err)
+	}
+}

@@ -1,0 +1,107 @@
+package export
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// maxJournal bounds what is held in memory of one attempt, in bytes.
+const maxJournal = 1 << 30
+
+// ReadJournal is what a journal says of its attempt, and the sha256 of its
+// bytes in hex. Unless all is asked for, what no conversation needs is left out:
+// executions, the diff.
+func ReadJournal(path string, all bool) (*trajectories.Transcript, string, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, "", err
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, "", fmt.Errorf("%s is not a plain file", path)
+	case info.Size() > maxJournal:
+		return nil, "", fmt.Errorf("%s has more than %d MB", path, maxJournal>>20)
+	}
+	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	hash := sha256.New()
+	from := io.TeeReader(io.LimitReader(f, maxJournal), hash)
+	records := lean(trajectories.Skim(path, from, spoken))
+	if all {
+		records = trajectories.Scan(path, from)
+	}
+	t, err := trajectories.Gather(records)
+	if err == nil && t.Header.Format == "" {
+		err = errors.New("there is nothing in it")
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("read %s: %w", path, err)
+	}
+	if _, err := io.Copy(io.Discard, from); err != nil { // what stands after a torn line
+		return nil, "", fmt.Errorf("read %s: %w", path, err)
+	}
+	return t, hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// lean are records without what providers said word by word.
+func lean(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
+	return func(yield func(trajectories.Record, error) bool) {
+		for r, err := range records {
+			switch r.Type {
+			case trajectories.TypeCall:
+				r.Data = trajectories.Lean(r.Data)
+			case trajectories.TypeResume: // is kept as it is
+				r.Data = bytes.Clone(r.Data)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// spoken are the types of records that a conversation is made of.
+func spoken(t trajectories.Type) bool {
+	switch t {
+	case trajectories.TypeHeader, trajectories.TypeImport, trajectories.TypeResume, trajectories.TypeMessage,
+		trajectories.TypeContext, trajectories.TypeCall, trajectories.TypeOutcome:
+		return true
+	}
+	return false
+}
+
+// Steps are the calls of the model that an attempt took.
+func (it *Item) Steps() int {
+	if it.Outcome != nil && it.Outcome.Steps > 0 {
+		return it.Outcome.Steps
+	}
+	n := len(it.Failed)
+	for _, e := range it.Entries {
+		if e.Cause == trajectories.CauseReply {
+			n++
+		}
+	}
+	return n
+}
+
+// Counted is how long the conversation of an attempt is, as the provider counted
+// its last prompt and reply; 0 where none did.
+func Counted(t *trajectories.Transcript) int64 {
+	for i := len(t.Entries) - 1; i >= 0; i-- {
+		if c := t.Entries[i].Call; c != nil {
+			return c.Usage.Prompt + c.Usage.Completion
+		}
+	}
+	return 0
+}

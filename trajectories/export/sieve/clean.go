@@ -1,0 +1,166 @@
+package sieve
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/export"
+)
+
+// Found are secrets of one kind in one record of an attempt. What they are is
+// said nowhere.
+type Found struct {
+	File   string `json:"file"`
+	Record int    `json:"record"` // 0 where it is none of the conversation's
+	Kind   string `json:"kind"`
+	Count  int    `json:"count"`
+	// Left says that it was left where it is: only of a patch that is no
+	// training data, which without it would be another patch.
+	Left bool `json:"left,omitempty"`
+}
+
+// cleaner takes secrets out of one attempt.
+type cleaner struct {
+	*scanner
+	found  map[Found]int
+	file   string
+	record int
+	leave  func(secret) bool
+}
+
+// clean takes secrets out of all texts of an attempt, whichever of them is
+// exported. Patches of what trains nobody keep what only looks like a secret.
+func (s *scanner) clean(it *export.Item, training bool) []Found {
+	c := &cleaner{scanner: s, file: nameOf(it)}
+	c.header(&it.Header)
+	if it.Import != nil {
+		c.bytes((*[]byte)(&it.Import.Extra))
+	}
+	for i := range it.Entries {
+		c.entry(&it.Entries[i])
+	}
+	for i := range it.Setup {
+		c.ran(&it.Setup[i])
+	}
+	c.record = 0
+	for i := range it.Failed {
+		c.call(&it.Failed[i])
+	}
+	if it.Outcome != nil {
+		c.outcome(it.Outcome)
+	}
+	if it.Diff != nil {
+		c.text(&it.Diff.Problem)
+		c.text(&it.Diff.Error)
+	}
+	if !training {
+		c.leave = leaveShapes
+	}
+	if it.Outcome != nil {
+		c.bytes((*[]byte)(&it.Outcome.Submission))
+		c.bytes((*[]byte)(&it.Outcome.PartialPatch))
+	}
+	if it.Diff != nil {
+		c.bytes((*[]byte)(&it.Diff.Patch))
+	}
+	return c.all()
+}
+
+// leaveShapes leaves what only looks like a secret.
+func leaveShapes(s secret) bool { return !s.known }
+
+func (c *cleaner) text(s *string) { *s = redact(c.scanner, *s, c.leave, c.note) }
+
+func (c *cleaner) bytes(b *[]byte) { *b = redact(c.scanner, *b, c.leave, c.note) }
+
+func (c *cleaner) texts(list []string) {
+	for i := range list {
+		c.text(&list[i])
+	}
+}
+
+func (c *cleaner) note(s secret, left bool) {
+	if c.found == nil {
+		c.found = map[Found]int{}
+	}
+	c.found[Found{File: c.file, Record: c.record, Kind: s.kind, Left: left}]++
+}
+
+func (c *cleaner) header(h *trajectories.Header) {
+	c.bytes((*[]byte)(&h.Config))
+	c.text(&h.Image)
+	h.Tools = slices.Clone(h.Tools) // may be shared by attempts that are read side by side
+	for i := range h.Tools {
+		c.text(&h.Tools[i].Description)
+		c.bytes((*[]byte)(&h.Tools[i].Parameters))
+	}
+}
+
+func (c *cleaner) entry(e *trajectories.Entry) {
+	c.record = e.Record
+	c.text(&e.Content)
+	c.text(&e.Reasoning)
+	c.bytes((*[]byte)(&e.Kept))
+	c.texts(e.Actions)
+	c.calls(e.Calls)
+	if e.Call != nil {
+		c.call(e.Call)
+	}
+	if e.Context != nil {
+		for i := range e.Context.Sent {
+			if m := e.Context.Sent[i].Message; m != nil {
+				c.text(&m.Content)
+				c.text(&m.Reasoning)
+				c.calls(m.Calls)
+			}
+		}
+	}
+	for i := range e.Ran {
+		c.ran(&e.Ran[i])
+	}
+}
+
+func (c *cleaner) calls(calls []model.Call) {
+	for i := range calls {
+		c.text(&calls[i].Name)
+		c.text(&calls[i].Arguments)
+	}
+}
+
+// call looks at what a provider answered beside the message.
+func (c *cleaner) call(call *trajectories.Call) {
+	c.text(&call.Error)
+	c.bytes((*[]byte)(&call.Raw))
+	for i := range call.Attempts {
+		c.text(&call.Attempts[i].Error)
+	}
+}
+
+func (c *cleaner) ran(r *trajectories.Ran) {
+	c.record = r.Record
+	c.text(&r.Command)
+	c.bytes((*[]byte)(&r.Output))
+	c.text(&r.Exception)
+}
+
+func (c *cleaner) outcome(o *trajectories.Outcome) {
+	for _, s := range []*string{&o.ExitStatus, &o.Error, &o.Hint, &o.Stack} {
+		c.text(s)
+	}
+	c.texts(o.Warnings)
+}
+
+// all is what was found, in the order of the records.
+func (c *cleaner) all() []Found {
+	var all []Found
+	for f, n := range c.found {
+		f.Count = n
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b Found) int {
+		return cmp.Or(cmp.Compare(a.Record, b.Record), cmp.Compare(a.Kind, b.Kind))
+	})
+	return all
+}

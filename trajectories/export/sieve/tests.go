@@ -1,0 +1,196 @@
+package sieve
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/minibench/mini/trajectories/export"
+)
+
+// Who trains on the instances that models are measured by measures nothing any
+// more. An instance is known by its id, by the official image that it ran in,
+// or, for sets that grow or whose ids are not listed here, by the name of the
+// dataset.
+//
+// The ids of Verified, Lite, Multilingual and of the dev part of Multimodal are
+// listed (testsets.txt). Those of the whole of SWE-bench and of the test part of
+// Multimodal are not: every issue of their repositories, which no training set
+// takes from, counts as theirs. The dev parts of SWE-bench and Lite are for
+// developing, and pass. That of Multimodal is what everybody measures with,
+// since the answers of its test part are not published.
+
+// testsets.txt is made by maketests.go, which says how.
+//
+//go:embed testsets.txt
+var testsets string
+
+// ErrTestSet says that instances of test sets are not exported for training
+// unless that is allowed.
+var ErrTestSet = errors.New("nothing is exported: this has instances of test sets")
+
+// wholeRepos are the repositories of sets whose ids are not listed.
+var wholeRepos = map[string][]string{
+	"SWE-bench": {
+		"astropy/astropy", "django/django", "matplotlib/matplotlib", "mwaskom/seaborn", "pallets/flask", "psf/requests",
+		"pydata/xarray", "pylint-dev/pylint", "pytest-dev/pytest", "scikit-learn/scikit-learn", "sphinx-doc/sphinx", "sympy/sympy",
+	},
+	"SWE-bench Multimodal": {
+		"alibaba-fusion/next", "bpmn-io/bpmn-js", "carbon-design-system/carbon", "eslint/eslint", "googlechrome/lighthouse",
+		"grommet/grommet", "highlightjs/highlight.js", "openlayers/openlayers", "prettier/prettier", "prismjs/prism",
+		"quarto-dev/quarto-cli", "scratchfoundation/scratch-gui",
+	},
+}
+
+// namedSets are known by the name of the dataset, in small letters, with - for
+// _, without what stands before the slash; images, by how their names begin.
+var namedSets = []struct {
+	set, name, image string
+	alone            bool // nothing may follow the name
+}{
+	{"SWE-bench-Live", "live", "", true},
+	{"SWE-bench-Live", "swe-bench-live", "starryzhang/sweb.eval.", false},
+	{"SWE-bench Pro", "swe-bench-pro", "jefzda/sweap-images", false},
+	{"Multi-SWE-bench", "multi-swe-bench", "mswebench/", false},
+	{"SWE-PolyBench", "swe-polybench", "", false},
+	{"SWE-rebench leaderboard", "swe-rebench-leaderboard", "", false},
+}
+
+// instances are the listed ids, in small letters, and whose they are.
+var instances = sync.OnceValue(func() map[string]string {
+	all, set := map[string]string{}, ""
+	for line := range strings.Lines(testsets) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "= "); ok {
+			set = name
+			continue
+		}
+		words := strings.Fields(line)
+		for _, number := range words[min(1, len(words)):] {
+			if id := words[0] + "-" + number; all[id] == "" { // the first set that has it names it
+				all[id] = set
+			}
+		}
+	}
+	return all
+})
+
+var (
+	// official matches the images of the official sets, and what they are for.
+	official = regexp.MustCompile(`(?:^|/)sweb\.eval\.[a-z0-9_]+\.([a-z0-9._-]+?)(?:[:@].*)?$`)
+	// numbered matches ids of the SWE-bench family: owner, name, number.
+	numbered = regexp.MustCompile(`^([a-z0-9._-]+)__([a-z0-9._-]+)-[0-9]+$`)
+)
+
+// testSet is the test set that an attempt's instance belongs to, if any.
+func testSet(it *export.Item) string {
+	image := ""
+	if it.Transcript != nil {
+		image = strings.ToLower(it.Header.Image)
+	}
+	if set := testID(it.InstanceID); set != "" {
+		return set
+	}
+	if m := official.FindStringSubmatch(image); m != nil {
+		if set := testID(m[1]); set != "" {
+			return set
+		}
+	}
+	for _, s := range namedSets {
+		if s.image != "" && strings.HasPrefix(image, s.image) {
+			return s.set
+		}
+	}
+	return testDataset(it.Dataset)
+}
+
+// testID is the set of an instance by its id, which may be written as in the
+// names of images, or as the end of a path.
+func testID(id string) string {
+	id = strings.ToLower(id[strings.LastIndexByte(id, '/')+1:])
+	id = strings.Replace(id, "_1776_", "__", 1)
+	if set := instances()[id]; set != "" {
+		return set
+	}
+	m := numbered.FindStringSubmatch(id)
+	if m == nil {
+		return ""
+	}
+	for _, set := range slices.Sorted(maps.Keys(wholeRepos)) {
+		if slices.Contains(wholeRepos[set], m[1]+"/"+m[2]) {
+			return set
+		}
+	}
+	return ""
+}
+
+// extension is that of a file of rows.
+var extension = regexp.MustCompile(`\.(?:jsonl?|parquet|csv)(?:\.gz)?$`)
+
+// testDataset goes by the name of what a run was on, as "live+rows.jsonl".
+// Where several sets were given, an instance may be of any, and one is enough.
+func testDataset(dataset string) string {
+	for part := range strings.SplitSeq(strings.ToLower(dataset), "+") {
+		part = strings.TrimSpace(part)
+		org, _, _ := strings.Cut(part, "@")
+		name := org[strings.LastIndexAny(org, `/\`)+1:]
+		file := extension.MatchString(name)
+		name = strings.ReplaceAll(extension.ReplaceAllString(name, ""), "_", "-")
+		for _, s := range namedSets {
+			if name == s.name && (!file || !s.alone) || !s.alone && strings.HasPrefix(name, s.name+"-") {
+				return s.set
+			}
+		}
+		if strings.HasPrefix(org, "swe-bench-live/") {
+			return "SWE-bench-Live"
+		}
+	}
+	return ""
+}
+
+// tests counts what belongs to test sets.
+type tests struct {
+	attempts  map[string]int
+	instances map[string]map[string]bool
+}
+
+func (t *tests) add(set, instance string) {
+	if set == "" {
+		return
+	}
+	if t.attempts == nil {
+		t.attempts, t.instances = map[string]int{}, map[string]map[string]bool{}
+	}
+	if t.instances[set] == nil {
+		t.instances[set] = map[string]bool{}
+	}
+	t.attempts[set]++
+	t.instances[set][instance] = true
+}
+
+func (t *tests) total() int {
+	n := 0
+	for _, k := range t.attempts {
+		n += k
+	}
+	return n
+}
+
+// refusal says how many attempts of which sets there are.
+func (t *tests) refusal() error {
+	if t.total() == 0 {
+		return nil
+	}
+	var parts []string
+	for _, set := range slices.Sorted(maps.Keys(t.attempts)) {
+		parts = append(parts, fmt.Sprintf("%s on %s of %s",
+			plural(t.attempts[set], "attempt"), plural(len(t.instances[set]), "instance"), set))
+	}
+	return fmt.Errorf("%w: %s; models trained on test sets cannot be measured by them; leave them out (--repo, or other runs), or give --allow-test-split",
+		ErrTestSet, strings.Join(parts, ", "))
+}

@@ -1,0 +1,133 @@
+package sieve_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/grade/corpustest"
+	"github.com/minibench/mini/trajectories/export"
+	"github.com/minibench/mini/trajectories/export/sieve"
+)
+
+func TestTestIDs(t *testing.T) {
+	for id, want := range map[string]string{
+		"django__django-11099":                    "SWE-bench Verified",
+		"DJANGO__django-11099":                    "SWE-bench Verified",
+		"swebench-verified/django__django-11099":  "SWE-bench Verified",
+		"django_1776_django-11099":                "SWE-bench Verified",
+		"django__django-10914":                    "SWE-bench Verified", // in Lite too
+		"astropy__astropy-14995":                  "SWE-bench Verified",
+		"django__django-11019":                    "SWE-bench Lite",
+		"django__django-1":                        "SWE-bench", // of the repository, listed or not
+		"apache__druid-13704":                     "SWE-bench Multilingual",
+		"apache__druid-1":                         "",
+		"chartjs__Chart.js-10301":                 "SWE-bench Multimodal (dev)",
+		"PrismJS__prism-1602":                     "SWE-bench Multimodal",
+		"GoogleChrome__lighthouse-10505":          "SWE-bench Multimodal",
+		"sqlfluff__sqlfluff-2419":                 "", // the dev part
+		"pydantic__pydantic-5386":                 "", // SWE-Gym
+		"getmoto__moto-5752":                      "",
+		"django__money.835c1ab8.combine_file__x1": "", // SWE-smith
+		"django__django.abcd1234.func_pm_x__1":    "",
+		"demo__calculator-1":                      "",
+		"":                                        "", "x": "", "-": "", "/": "", "a__b": "", "django__django-": "", "django__django-11099x": "",
+	} {
+		if got := sieve.TestID(id); got != want {
+			t.Errorf("%q is of %q, not %q", id, got, want)
+		}
+	}
+}
+
+func TestTestDatasets(t *testing.T) {
+	for name, want := range map[string]string{
+		"live": "SWE-bench-Live", "LIVE@v2": "SWE-bench-Live", "SWE-bench-Live/SWE-bench-Live": "SWE-bench-Live",
+		"SWE-bench-Live/MultiLang": "SWE-bench-Live", "data/SWE-bench-Live.jsonl.gz": "SWE-bench-Live", "own.jsonl+live": "SWE-bench-Live",
+		"ScaleAI/SWE-bench_Pro": "SWE-bench Pro", "SWE-bench_Pro.parquet": "SWE-bench Pro",
+		"ByteDance-Seed/Multi-SWE-bench": "Multi-SWE-bench", "ByteDance-Seed/Multi-SWE-bench_mini": "Multi-SWE-bench",
+		"AmazonScience/SWE-PolyBench_500": "SWE-PolyBench", "nebius/SWE-rebench-leaderboard": "SWE-rebench leaderboard",
+		"verified": "", "full": "", "smith": "", "SWE-bench/SWE-smith": "", "rebench": "", "nebius/SWE-rebench": "",
+		"SWE-Gym/SWE-Gym": "", "ByteDance-Seed/Multi-SWE-RL": "", "demo": "", "live.jsonl": "", "alive": "", "": "", "+": "", "@": "",
+	} {
+		if got := sieve.TestDataset(name); got != want {
+			t.Errorf("%q is %q, not %q", name, got, want)
+		}
+	}
+}
+
+// TestOfficialRows: every row of the official files is known, and so are none of
+// the dev part of Lite.
+func TestOfficialRows(t *testing.T) {
+	dir := corpustest.Beside(t, "swebench")
+	for file, want := range map[string]struct {
+		rows int
+		test bool
+	}{
+		"verified.jsonl.gz": {500, true}, "lite.jsonl.gz": {300, true}, "lite-test.parquet": {300, true},
+		"multilingual.jsonl.gz": {300, true}, "multimodal-dev.jsonl.gz": {102, true}, "lite-dev.parquet": {23, false},
+	} {
+		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+			t.Logf("%s is not there", file)
+			continue
+		}
+		src, err := datasets.Local(filepath.Join(dir, file), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := datasets.Load(t.Context(), []datasets.Source{src}, datasets.Selection{})
+		if err != nil || len(set.Instances) != want.rows {
+			t.Fatalf("%s: %d rows, %v", file, len(set.Instances), err)
+		}
+		for _, in := range set.Instances {
+			if got := sieve.TestID(in.ID); (got != "") != want.test {
+				t.Errorf("%s: %s is of %q", file, in.ID, got)
+			}
+		}
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	items := []*export.Item{
+		item("django__django-11099", 1, 1), item("django__django-11099", 2, 1), item("django__django-11019", 1, 1),
+		item("apache__druid-13704", 1, 1), item("own__name-1", 1, 1),
+	}
+	const want = "nothing is exported: this has instances of test sets: 1 attempt on 1 instance of SWE-bench Lite, " +
+		"1 attempt on 1 instance of SWE-bench Multilingual, 2 attempts on 1 instance of SWE-bench Verified; " +
+		"models trained on test sets cannot be measured by them; leave them out (--repo, or other runs), or give --allow-test-split"
+	kept, _, s := sift(t, sieve.Config{Training: true}, items...)
+	if err := s.Refusal(); !errors.Is(err, sieve.ErrTestSet) || err.Error() != want || len(kept) != 1 {
+		t.Errorf("kept %v, %v", kept, err)
+	}
+	early, err := sieve.New(sieve.Config{Training: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range items {
+		glance := *it
+		glance.Transcript = nil
+		early.Foresee(&glance)
+	}
+	if err := early.Refusal(); err == nil || err.Error() != want {
+		t.Errorf("before transcripts are read: %v", err)
+	}
+	for name, cfg := range map[string]sieve.Config{
+		"allowed":               {Training: true, AllowTests: true},
+		"not for training":      {},
+		"of another repository": {Training: true, Repos: []string{"own/name"}},
+		"of another verdict":    {Training: true, Verdicts: []string{"unresolved"}},
+	} {
+		_, _, s := sift(t, cfg, items...)
+		for _, it := range items {
+			s.Foresee(it)
+		}
+		if err := s.Refusal(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if notes := strings.Join(s.Report().Notes, "\n"); strings.Contains(notes, "2 attempts of the test set SWE-bench Verified") != (name == "allowed") {
+			t.Errorf("%s: notes %s", name, notes)
+		}
+	}
+}

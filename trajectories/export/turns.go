@@ -1,0 +1,177 @@
+package export
+
+import (
+	"fmt"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// turn is a message on its way into a format.
+type turn struct {
+	model.Message
+	record int    // of the journal; 0 where it stands in none
+	name   string // of the tool that a message of the role Tool answers for
+	// learn says that the model wrote it, and that it is meant to do so again.
+	learn bool
+	// left says that it is left out: a fault, or the answer to one.
+	left bool
+}
+
+// Refusal says why an attempt cannot be written in a format.
+type Refusal string
+
+// Error implements error.
+func (r Refusal) Error() string { return string(r) }
+
+func refuse(format string, args ...any) error { return Refusal(fmt.Sprintf(format, args...)) }
+
+// turnsOf are all messages of an attempt, with what the options say of faults.
+func turnsOf(t *trajectories.Transcript, o Options) []turn {
+	turns := make([]turn, len(t.Entries))
+	for at := 0; at < len(t.Entries); {
+		end := at + 1
+		for end < len(t.Entries) && t.Entries[end].Cause != trajectories.CauseReply {
+			end++
+		}
+		for i := at; i < end; i++ {
+			e := &t.Entries[i]
+			turns[i] = turn{Message: e.Message.Message, record: e.Record}
+			turns[i].Reasoning, turns[i].Content = think(e.Message.Message, o.Reasoning)
+		}
+		if t.Entries[at].Cause == trajectories.CauseReply {
+			last := end == len(t.Entries)
+			weigh(turns[at:end], t.Entries[at:end], last && gaveUp(t.Outcome), o.Faults)
+		}
+		at = end
+	}
+	return turns
+}
+
+func think(m model.Message, r Reasoning) (reasoning, content string) {
+	switch {
+	case m.Reasoning == "" || r == Drop:
+		return "", m.Content
+	case r == Inline:
+		return "", thought(m.Reasoning) + m.Content
+	}
+	return m.Reasoning, m.Content
+}
+
+// thought is thinking as it stands within a reply: as Qwen's and DeepSeek's
+// models write it, and as LLaMA-Factory looks for it.
+func thought(text string) string { return "<think>\n" + text + "\n</think>\n\n" }
+
+// gaveUp says that the last reply of the attempt had a format error that nobody
+// answered any more.
+func gaveUp(o *trajectories.Outcome) bool { return o != nil && o.ExitStatus == "RepeatedFormatError" }
+
+// weigh decides on a reply and the answers to it.
+func weigh(turns []turn, entries []trajectories.Entry, gaveUp bool, faults Faults) {
+	reply := &turns[0]
+	reply.learn = true
+	ran, refused := len(entries[0].Ran) > 0, gaveUp
+	for i := 1; i < len(entries); i++ {
+		turns[i].name = called(reply.Calls, turns[i].CallID)
+		switch entries[i].Cause {
+		case trajectories.CauseObservation, trajectories.CauseMalformedPatch:
+			ran = true
+		case trajectories.CauseFormatError, trajectories.CauseRejection:
+			refused = true
+		}
+	}
+	if !refused || faults == KeepFaults {
+		return
+	}
+	if ran { // in part: what was done stays, and so does who did it
+		for i, e := range entries {
+			if e.Cause == trajectories.CauseFormatError {
+				// Of a reply that is not there: releases of mini-swe-agent kept
+				// the answer alone.
+				turns[i].left = faults == DropFaults
+			}
+			if e.Cause == trajectories.CauseRejection {
+				reply.learn = false
+			}
+		}
+		return
+	}
+	reply.learn = false
+	if faults == DropFaults {
+		for i := range turns {
+			turns[i].left = true
+		}
+	}
+}
+
+func called(calls []model.Call, id string) string {
+	for _, c := range calls {
+		if c.ID == id {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// conversation is an attempt as one row tells it: without what is left out,
+// turns of the user in a row put together, and nothing after the last reply that
+// is learned, for nobody learns from it. It is refused where roles do not take
+// turns.
+func conversation(all []turn) ([]turn, error) {
+	var turns []turn
+	learned := 0
+	for _, t := range all {
+		if t.left {
+			continue
+		}
+		n := len(turns)
+		if t.Role == model.User && n > 0 && turns[n-1].Role == model.User {
+			turns[n-1] = joined(turns[n-1], t)
+		} else {
+			turns = append(turns, t)
+		}
+		if t.learn {
+			learned = len(turns)
+		}
+	}
+	turns = turns[:learned]
+	if len(turns) == 0 {
+		return nil, Refusal("no reply to learn from")
+	}
+	return turns, alternate(turns)
+}
+
+func joined(a, b turn) turn {
+	a.Content += "\n\n" + b.Content
+	a.Images = append(a.Images[:len(a.Images):len(a.Images)], b.Images...)
+	return a
+}
+
+// alternate says what is wrong with the order of roles: the system's word comes
+// first or not at all, then user and assistant take turns; calls are answered
+// by the tool.
+func alternate(turns []turn) error {
+	if turns[0].Role == model.System {
+		turns = turns[1:]
+	}
+	var before *turn
+	for i := range turns {
+		t := &turns[i]
+		switch {
+		case t.Role == model.System:
+			return refuse("a message of the system in the midst of the conversation")
+		case i == 0 && t.Role != model.User:
+			return refuse("the conversation begins with a message of the %s", t.Role)
+		case t.Role == model.Assistant && before.Role == model.Assistant:
+			return refuse("two replies in a row")
+		case t.Role == model.Tool && t.name == "":
+			return refuse("a result of a tool that was not called")
+		case t.Role != model.User && t.Role != model.Assistant && t.Role != model.Tool:
+			return refuse("a message of the unknown role %.40q", t.Role)
+		case t.Role == model.Tool && before.Role == model.User:
+			return refuse("a result of a tool after a message of the user")
+		}
+		before = t
+	}
+	return nil
+}
