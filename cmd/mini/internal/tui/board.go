@@ -34,6 +34,7 @@ type board struct {
 
 	provider runner.ProviderState // as it last changed
 	paused   time.Time            // the provider lets nothing through until then
+	full     time.Time            // a minute is, until then
 }
 
 // worker is a row.
@@ -101,6 +102,7 @@ func (b *board) apply(e runner.Event) {
 	case runner.Provider:
 		if e.Provider != nil {
 			b.provider = *e.Provider
+			b.full = e.Time.Add(time.Duration(e.Provider.Full * float64(time.Second)))
 			b.paused = e.Time.Add(time.Duration(e.Provider.Pause * float64(time.Second)))
 		}
 	case runner.Kept:

@@ -159,7 +159,9 @@ func (b *board) outcomes(f frame) string {
 	if line.used == 0 {
 		line.add("no instance has ended yet", faint)
 	}
-	switch wait := b.paused.Sub(f.now); {
+	switch wait, full := b.paused.Sub(f.now), b.full.Sub(f.now); {
+	case full > wait && full > 0:
+		line.add("limit a minute: wait "+clock(full), func(s string) string { return coloured(yellow, s) })
 	case wait > 0:
 		line.add("provider: wait "+clock(wait), func(s string) string { return coloured(yellow, s) })
 	case b.provider.Limit > 0:

@@ -366,4 +366,9 @@ func TestProvider(t *testing.T) {
 			t.Errorf("after %v: %q, want %q", after, line, want)
 		}
 	}
+	s.tell(0, runner.Event{Type: runner.Provider, Provider: &runner.ProviderState{Limit: 8, Waiting: 56, Pause: 1, Full: 40}})
+	line := ansi.Strip(s.m.shared.board.outcomes(frame{width: 80, now: start.Add(time.Second)}))
+	if want := "limit a minute: wait 0:39"; !strings.Contains(line, want) {
+		t.Errorf("%q, want %q", line, want)
+	}
 }
