@@ -127,7 +127,11 @@ func (b *board) bar(f frame) string {
 		eta = "ETA " + coarse(left)
 	}
 	facts = append(facts, right(hourly(rate), 7), right(eta, 10))
-	if cost := dollars(b.spent()); cost != "" {
+	cost := dollars(b.spent())
+	if b.unpriced {
+		cost = strings.TrimPrefix(cost+"+?", "+")
+	}
+	if cost != "" {
 		facts = append(facts, right(cost, 8))
 	}
 	for len(facts) > 1 && f.width < 14+width(strings.Join(facts, "  ")) {
