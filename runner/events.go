@@ -78,6 +78,9 @@ type ProviderState struct {
 	InFlight int     `json:"in_flight"`
 	Waiting  int     `json:"waiting"`
 	Pause    float64 `json:"pause,omitempty"` // seconds for which it asked all to wait
+	// Full is for how many seconds the limit a minute, of requests or tokens,
+	// lets nobody through.
+	Full float64 `json:"minute_full,omitempty"`
 }
 
 // Event is one thing that happened; it is a line of events.jsonl. Fields that

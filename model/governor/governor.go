@@ -31,7 +31,7 @@ type Config struct {
 	// waited for: the calls end, and say what it asked for.
 	MaxPause time.Duration
 	// Changed is told when the limit, or a pause, is another one, at most once
-	// a second. It is called by workers, one at a time, and must be quick.
+	// a second, and when a minute is full for longer than that. It is called by workers, one at a time, and must be quick.
 	Changed func(State)
 }
 
@@ -41,6 +41,9 @@ type State struct {
 	InFlight    int
 	Waiting     int
 	PausedUntil time.Time // in the past where nothing is paused
+	// FullUntil is when there is room again in a minute whose requests or tokens
+	// are used up; in the past where there is some.
+	FullUntil time.Time
 }
 
 // Governor is that of one endpoint. It is safe for concurrent use.
@@ -55,6 +58,7 @@ type Governor struct {
 	ratio    float64 // of tokens to those estimated, as it was of late
 	level    level
 	paused   time.Time // until then
+	full     time.Time // the minute is, until then
 	dry      time.Time // the first refusal since the last answer; zero where there is none
 	wake     *time.Timer
 
@@ -77,7 +81,7 @@ func New(c Config) *Governor {
 func (g *Governor) State() State {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return State{Limit: g.level.limit, InFlight: g.inFlight, Waiting: len(g.queue), PausedUntil: g.paused}
+	return State{Limit: g.level.limit, InFlight: g.inFlight, Waiting: len(g.queue), PausedUntil: g.paused, FullUntil: g.full}
 }
 
 // ticket is the right to one request.
@@ -142,8 +146,11 @@ func (g *Governor) dispatch() {
 			return // until one is done
 		}
 		tokens := int64(float64(t.estimate) * g.ratio)
-		wait := max(g.paused.Sub(now), g.minute.requests.wait(now, 1), g.minute.tokens.wait(now, tokens))
-		if wait > 0 {
+		room := max(g.minute.requests.wait(now, 1), g.minute.tokens.wait(now, tokens))
+		if room > 0 {
+			g.full = now.Add(room)
+		}
+		if wait := max(g.paused.Sub(now), room); wait > 0 {
 			g.wakeAfter(wait)
 			return
 		}
@@ -231,6 +238,9 @@ func (g *Governor) learn(l model.Limits) {
 	}
 }
 
+// noticeable is how long a full minute keeps everybody waiting before it is told.
+const noticeable = 2 * time.Second
+
 // tell tells whoever asked for it. It is called without the lock: what is told
 // may look at the state again.
 func (g *Governor) tell() {
@@ -240,10 +250,11 @@ func (g *Governor) tell() {
 	g.telling.Lock()
 	defer g.telling.Unlock()
 	now, s := time.Now(), g.State()
-	if s.Limit == g.told.Limit && !s.PausedUntil.After(g.told.PausedUntil) || now.Sub(g.toldAt) < time.Second {
+	full := s.FullUntil.Sub(now) >= noticeable && s.FullUntil.Sub(g.told.FullUntil) >= noticeable
+	if !full && (s.Limit == g.told.Limit && !s.PausedUntil.After(g.told.PausedUntil) || now.Sub(g.toldAt) < time.Second) {
 		return
 	}
-	if g.told == (State{}) && s.Limit == g.cfg.Concurrent && s.PausedUntil.IsZero() {
+	if !full && g.told == (State{}) && s.Limit == g.cfg.Concurrent && s.PausedUntil.IsZero() {
 		return // as configured
 	}
 	g.told, g.toldAt = s, now

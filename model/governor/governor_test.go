@@ -324,6 +324,24 @@ func TestChangesAreTold(t *testing.T) {
 	})
 }
 
+// Whoever watches is told why nobody goes on, though nothing else has changed.
+func TestFullMinuteIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []governor.State
+		var at []time.Duration
+		start := time.Now()
+		g := governor.New(governor.Config{Requests: 30, Concurrent: 4, Changed: func(s governor.State) {
+			told, at = append(told, s), append(at, time.Since(start))
+		}})
+		work(t, g.Model(&strict{aMinute: 30}), 8, 8, 0)
+		// 30 in 8 seconds, then a wait until the first of them is a minute old.
+		if len(told) == 0 || len(told) > 3 || at[0] < 6*time.Second || at[0] > 9*time.Second ||
+			told[0].FullUntil.Sub(start) != 61*time.Second || told[0].Waiting == 0 {
+			t.Errorf("told %+v at %v", told, at)
+		}
+	})
+}
+
 func TestGovernorsAreShared(t *testing.T) {
 	var all governor.Governors
 	first := all.For("u", "k", governor.Config{Concurrent: 1})

@@ -11,6 +11,7 @@ package price
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -63,12 +65,24 @@ func Parse(data []byte) (Table, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&t); err != nil && !errors.Is(err, io.EOF) {
-		return Table{}, fmt.Errorf("read prices: %w", err)
+		return Table{}, fmt.Errorf("read prices: %w", plain(err))
+	}
+	if err := d.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
+		return Table{}, errors.New("read prices: more than one document; leave out what follows the line ---")
+	}
+	if len(t.Providers) == 0 {
+		return Table{}, errors.New("read prices: no providers; each has hosts, and models with their prices")
 	}
 	owners := map[[2]string]string{} // of a model at a host
 	for name, p := range t.Providers {
 		if len(p.Hosts) == 0 {
 			return Table{}, fmt.Errorf("read prices: provider %s has no hosts; name them, or write \"*\" for any", name)
+		}
+		for i, host := range p.Hosts {
+			if strings.ContainsAny(host, "/ ") {
+				return Table{}, fmt.Errorf("read prices: %q of %s is no host; write it without http:// and path, as api.openai.com or localhost:8000", host, name)
+			}
+			p.Hosts[i] = strings.ToLower(host)
 		}
 		for id, m := range p.Models {
 			if err := m.check(); err != nil {
@@ -83,6 +97,46 @@ func Parse(data []byte) (Table, error) {
 		}
 	}
 	return t, nil
+}
+
+// What the YAML library says of a table, in the words of its types.
+var (
+	unknownKey = regexp.MustCompile(`^(line \d+): field (.*) not found in type (.*)$`)
+	notOfType  = regexp.MustCompile("^(line \\d+): cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.*)$")
+)
+
+// plain is the first of the errors of a YAML file, in one line.
+func plain(err error) error {
+	wrong, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok || len(wrong.Errors) == 0 {
+		return err
+	}
+	first := strings.ReplaceAll(wrong.Errors[0], "\n", " ")
+	if m := unknownKey.FindStringSubmatch(first); m != nil {
+		keys := "a model has input, output, cached, cache_write, cache_write_hour, long, window, images and free"
+		switch m[3] {
+		case "price.Table":
+			keys = "a table has date, source and providers"
+		case "price.Provider":
+			keys = "a provider has hosts and models"
+		}
+		return fmt.Errorf("%s: unknown key %s; %s", m[1], m[2], keys)
+	}
+	if m := notOfType.FindStringSubmatch(first); m != nil {
+		want, have := "a text", cmp.Or(m[3], map[string]string{"seq": "a list", "map": "keys with values"}[m[2]], "this")
+		switch {
+		case m[4] == "float64" || m[4] == "int64":
+			want = "a number"
+		case m[4] == "bool":
+			want = "true or false"
+		case strings.HasPrefix(m[4], "[]"):
+			want = "a list"
+		case m[4] != "string":
+			want = "keys with values"
+		}
+		return fmt.Errorf("%s: %s is needed, not %s", m[1], want, have)
+	}
+	return errors.New(first)
 }
 
 // check looks for what no price can be.
@@ -102,8 +156,15 @@ func (m Model) check() error {
 	if m.Window < 0 {
 		return fmt.Errorf("a window of %d tokens", m.Window)
 	}
-	if !m.Free && m.Input == 0 && m.Output == 0 {
-		return errors.New("input and output cost nothing; where that is meant, add free: true")
+	if free := "%s nothing; where that is meant, add free: true"; !m.Free {
+		switch {
+		case m.Input == 0 && m.Output == 0:
+			return fmt.Errorf(free, "input and output cost")
+		case m.Input == 0:
+			return fmt.Errorf(free, "input costs")
+		case m.Output == 0:
+			return fmt.Errorf(free, "output costs")
+		}
 	}
 	return nil
 }

@@ -141,6 +141,9 @@ func Busy(s runner.ProviderState) string {
 	if s.Pause > 0 {
 		parts = append(parts, "asks all to wait "+seconds(s.Pause))
 	}
+	if s.Full > 0 {
+		parts = append(parts, "its limit a minute lets nobody through for "+seconds(s.Full))
+	}
 	if s.Limit > 0 {
 		parts = append(parts, Count(s.Limit, "request")+" at once")
 	}

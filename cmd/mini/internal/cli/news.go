@@ -54,6 +54,7 @@ func (p *providerNews) sum() *runner.ProviderState {
 		sum.Limit += s.Limit
 		sum.InFlight += s.InFlight
 		sum.Waiting += s.Waiting
+		sum.Full = max(sum.Full, time.Until(s.FullUntil).Seconds())
 		sum.Pause = max(sum.Pause, time.Until(s.PausedUntil).Seconds())
 	}
 	if !bounded {

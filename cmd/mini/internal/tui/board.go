@@ -16,25 +16,27 @@ import (
 // board is what a run looks like at this moment, folded from its events. It
 // holds foreign text as it came; what is drawn is made printable then.
 type board struct {
-	start   time.Time // of the run
-	total   int       // instances to run
-	skipped int       // had a result before
-	done    int
-	classes map[trajectories.Class]int
-	judged  map[evaluate.Class]int // verdicts
-	judging map[string]bool        // instances that are being evaluated
-	again   int                    // attempts that failed and were, or will be, tried again
-	cost    float64                // of the attempts that ended, US dollars
-	workers []worker
-	at      map[string]int // instance -> its worker
-	pulls   []runner.PullState
-	notes   []note // newest last
-	warned  map[string]bool
-	widest  int    // of the ids so far, in bytes
-	said    string // mini's last words to the user, beside the events
+	start    time.Time // of the run
+	total    int       // instances to run
+	skipped  int       // had a result before
+	done     int
+	classes  map[trajectories.Class]int
+	judged   map[evaluate.Class]int // verdicts
+	judging  map[string]bool        // instances that are being evaluated
+	again    int                    // attempts that failed and were, or will be, tried again
+	cost     float64                // of the attempts that ended, US dollars
+	unpriced bool                   // some of it nobody knows
+	workers  []worker
+	at       map[string]int // instance -> its worker
+	pulls    []runner.PullState
+	notes    []note // newest last
+	warned   map[string]bool
+	widest   int    // of the ids so far, in bytes
+	said     string // mini's last words to the user, beside the events
 
 	provider runner.ProviderState // as it last changed
 	paused   time.Time            // the provider lets nothing through until then
+	full     time.Time            // a minute is, until then
 }
 
 // worker is a row.
@@ -107,6 +109,7 @@ func (b *board) apply(e runner.Event) {
 	case runner.Provider:
 		if e.Provider != nil {
 			b.provider = *e.Provider
+			b.full = e.Time.Add(time.Duration(e.Provider.Full * float64(time.Second)))
 			b.paused = e.Time.Add(time.Duration(e.Provider.Pause * float64(time.Second)))
 		}
 	case runner.Kept:
@@ -226,6 +229,7 @@ func (b *board) finished(e runner.Event) {
 		return
 	}
 	b.cost += float64(o.Cost)
+	b.unpriced = b.unpriced || o.Usage.Unpriced > 0
 	b.worker(e.Who()).cost = 0
 	if e.Again {
 		b.again++

@@ -127,7 +127,11 @@ func (b *board) bar(f frame) string {
 		eta = "ETA " + coarse(left)
 	}
 	facts = append(facts, right(hourly(rate), 7), right(eta, 10))
-	if cost := dollars(b.spent()); cost != "" {
+	cost := dollars(b.spent())
+	if b.unpriced {
+		cost = strings.TrimPrefix(cost+"+?", "+")
+	}
+	if cost != "" {
 		facts = append(facts, right(cost, 8))
 	}
 	for len(facts) > 1 && f.width < 14+width(strings.Join(facts, "  ")) {
@@ -159,7 +163,9 @@ func (b *board) outcomes(f frame) string {
 	if line.used == 0 {
 		line.add("no instance has ended yet", faint)
 	}
-	switch wait := b.paused.Sub(f.now); {
+	switch wait, full := b.paused.Sub(f.now), b.full.Sub(f.now); {
+	case full > wait && full > 0:
+		line.add("limit a minute: wait "+clock(full), func(s string) string { return coloured(yellow, s) })
 	case wait > 0:
 		line.add("provider: wait "+clock(wait), func(s string) string { return coloured(yellow, s) })
 	case b.provider.Limit > 0:

@@ -380,6 +380,19 @@ func TestRebuilding(t *testing.T) {
 	}
 }
 
+// A cost that nobody knows is none of nothing.
+func TestUnknownCost(t *testing.T) {
+	for want, out := range map[string]*trajectories.Outcome{" ? ": {}, " $1.50+? ": {Cost: 1.5}} {
+		s := newStory(2, 5)
+		out.Class = trajectories.Submitted
+		out.Usage.Unpriced = 3
+		s.tell(0, runner.Event{Type: runner.AttemptFinished, Instance: "a", Outcome: out})
+		if line := ansi.Strip(s.m.shared.board.bar(frame{width: 100, now: start.Add(time.Minute)})) + " "; !strings.Contains(line, want) {
+			t.Errorf("%q, want %q", line, want)
+		}
+	}
+}
+
 // What the provider lets through stands beside how the instances ended.
 func TestProvider(t *testing.T) {
 	s := newStory(2, 5)
@@ -389,6 +402,11 @@ func TestProvider(t *testing.T) {
 		if !strings.Contains(line, want) {
 			t.Errorf("after %v: %q, want %q", after, line, want)
 		}
+	}
+	s.tell(0, runner.Event{Type: runner.Provider, Provider: &runner.ProviderState{Limit: 8, Waiting: 56, Pause: 1, Full: 40}})
+	line := ansi.Strip(s.m.shared.board.outcomes(frame{width: 80, now: start.Add(time.Second)}))
+	if want := "limit a minute: wait 0:39"; !strings.Contains(line, want) {
+		t.Errorf("%q, want %q", line, want)
 	}
 }
 
