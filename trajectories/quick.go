@@ -22,7 +22,7 @@ func (m *Message) unmarshal(data []byte) error {
 // quick reads a message as a Journal writes it; false leaves it to encoding/json.
 func (m *Message) quick(data []byte) bool {
 	return eachMember(data, func(key, value []byte) bool {
-		ok := true
+		var ok bool
 		switch string(key) {
 		case "role":
 			m.Role, ok = quoted[model.Role](value)

@@ -159,8 +159,10 @@ func TestTranscriptRecords(t *testing.T) {
 		{TypeMessage, Message{Message: model.Message{Role: model.User, Content: "p"}, Cause: CausePrompt}},
 		{TypeCall, Call{Cost: 1}},
 		{TypeMessage, reply},
-		{TypeExecution, Execution{Command: "one", ExitCode: 3}}, {TypeMessage, told},
-		{TypeExecution, Execution{Command: "two"}}, {TypeMessage, told},
+		{TypeExecution, Execution{Command: "one", ExitCode: 3}},
+		{TypeMessage, told},
+		{TypeExecution, Execution{Command: "two"}},
+		{TypeMessage, told},
 		{TypeExecution, Execution{Command: "three"}}, // nobody is told
 		{TypeContext, Context{Sent: []ContextPart{{From: 3, To: 3}}}},
 		{TypeCall, Call{Cost: 2}},

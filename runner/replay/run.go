@@ -144,7 +144,7 @@ func (p *pass) again(ctx context.Context, r recordedCommand) (Command, error) {
 		done.Match, done.Difference = Skipped, "it was cut short when it was recorded"
 		return done, nil
 	}
-	c := p.Config.Command(r.ran.Command)
+	c := p.Command(r.ran.Command)
 	if !r.ran.TimedOut {
 		c.Timeout *= patience
 	}

@@ -17,8 +17,6 @@ type form struct {
 	// arguments is how those of calls are written unless otherwise said; text
 	// where there is no choice.
 	arguments Arguments
-	// contexts says that it matters what a call was really sent.
-	contexts bool
 }
 
 var forms = []form{

@@ -211,12 +211,12 @@ func leafValue(k kind, v any) (parquet.Value, bool) {
 
 // parquetRows writes rows as a parquet file.
 type parquetRows struct {
-	w    *parquet.Writer
+	w    *parquet.GenericWriter[any]
 	text int // bytes of JSON since the last group of rows
 }
 
 func (s *schema) writer(to io.Writer) *parquetRows {
-	return &parquetRows{w: parquet.NewWriter(to, s.parquet, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("mini", "", ""))}
+	return &parquetRows{w: parquet.NewGenericWriter[any](to, s.parquet, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("mini", "", ""))}
 }
 
 func (p *parquetRows) write(w *writer, from, to int) error {

@@ -94,7 +94,7 @@ var ErrNothing = errors.New("nothing to export")
 func Run(ctx context.Context, cfg Config, attempts []Attempt) (Report, error) {
 	e := &exporter{cfg: cfg, report: Report{Attempts: len(attempts), Dropped: map[string]int{}, Losses: losses{}}}
 	var err error
-	if e.cfg.Options, err = cfg.Options.Checked(); err != nil {
+	if e.cfg.Options, err = cfg.Checked(); err != nil {
 		return e.report, err
 	}
 	e.form, _ = formOf(e.cfg.Format)
@@ -211,7 +211,7 @@ func send[T any](ctx context.Context, to chan<- T, v T) error {
 func (e *exporter) read(a Attempt) (loaded, error) {
 	it, err := a.Read()
 	if err != nil {
-		return loaded{err: err}, nil
+		return loaded{err: err}, nil //nolint:nilerr // one attempt that cannot be read ends no export
 	}
 	it.from = a
 	l := loaded{item: it, take: func() []*Item { return []*Item{it} }}
@@ -258,7 +258,7 @@ func (e *exporter) sift(ctx context.Context, read <-chan loaded, batches chan<- 
 func (e *exporter) write(b batch) (written, error) {
 	w := written{batch: b}
 	if b.err != nil {
-		return w, nil
+		return w, nil //nolint:nilerr // it goes on its way, to be named in the report
 	}
 	if free, ok := e.free.Get().(*writer); ok {
 		w.rows = free
@@ -289,7 +289,7 @@ func (e *exporter) take(w written) error {
 	switch {
 	case w.err != nil:
 		r.Unread = append(r.Unread, w.err.Error())
-		return nil
+		return nil //nolint:nilerr // that is where it is told
 	case w.why != "":
 		r.Dropped[string(w.why)] += len(w.items)
 	default:
