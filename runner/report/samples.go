@@ -14,7 +14,7 @@ import (
 // Samples sums up a run that was asked for several results an instance. All else
 // that is told of such a run is about the first of them.
 type Samples struct {
-	Each    int `json:"attempts_per_instance"` // that were asked for
+	Each    int `json:"attempts_per_instance"` // that were asked for, at most
 	Asked   int `json:"asked"`                 // of all instances together
 	Results int `json:"results"`
 	Judged  int `json:"judged"` // results with a verdict that the tests gave
@@ -25,6 +25,7 @@ type Samples struct {
 	Resolved  []int   `json:"resolved_by_sample,omitempty"`
 	Mean      float64 `json:"mean_rate"`
 	Deviation float64 `json:"standard_deviation"`
+	uneven    bool    // instances have different numbers of them
 }
 
 // PassAt is the chance that at least one of K results of an instance is
@@ -34,6 +35,7 @@ type Samples struct {
 type PassAt struct {
 	K    int     `json:"k"`
 	Rate float64 `json:"rate"`
+	Of   int     `json:"instances"` // that were to have so many results
 }
 
 // SamplesOf sums up these instances of a run; nil where nobody asked for more
@@ -61,19 +63,32 @@ func newSamples(run *runner.Run, instances []runner.Instance, asked int) *Sample
 	if s.Each <= 1 {
 		return nil
 	}
-	s.Asked = s.Each * asked
+	s.uneven = run.Manifest.Samples() <= 1
 	s.Resolved = make([]int, s.Each)
-	perInstance := make([]int, asked) // resolved; those without a result have none
-	for i, in := range instances {
-		for _, r := range results(in) {
-			perInstance[i] += s.add(r)
+	all := make([]drawn, asked) // those without a result have none resolved
+	for i := range all {
+		all[i].of = s.Each
+		if s.uneven { // nobody said how many: as an import, that has what there was
+			all[i].of = 1
 		}
 	}
+	for i, in := range instances {
+		for _, r := range results(in) {
+			all[i].of = max(all[i].of, r.Sample)
+			all[i].resolved += s.add(r)
+		}
+	}
+	for _, d := range all {
+		s.Asked += d.of
+	}
 	if s.Judged > 0 {
-		s.rates(perInstance, asked)
+		s.rates(all)
 	}
 	return s
 }
+
+// drawn is how many results an instance was to have, and has resolved.
+type drawn struct{ of, resolved int }
 
 // results are those of all samples of an instance.
 func results(in runner.Instance) []runner.Result {
@@ -107,20 +122,25 @@ func (s *Samples) add(r runner.Result) int {
 	return 1
 }
 
-func (s *Samples) rates(perInstance []int, asked int) {
+func (s *Samples) rates(all []drawn) {
 	for k := 1; k <= s.Each; k++ {
 		if k > 5 && k < s.Each && k&(k-1) != 0 {
 			continue // of many the powers of two are enough
 		}
-		sum := 0.0
-		for _, c := range perInstance {
-			sum += passAt(s.Each, c, k)
+		sum, n := 0.0, 0
+		for _, d := range all {
+			if d.of >= k {
+				sum, n = sum+passAt(d.of, d.resolved, k), n+1
+			}
 		}
-		s.Pass = append(s.Pass, PassAt{K: k, Rate: sum / float64(asked)})
+		s.Pass = append(s.Pass, PassAt{K: k, Rate: sum / float64(n), Of: n})
+	}
+	if s.uneven {
+		return // the samples are not of the same instances
 	}
 	var squares float64
 	for _, n := range s.Resolved {
-		rate := float64(n) / float64(asked)
+		rate := float64(n) / float64(len(all))
 		s.Mean += rate / float64(s.Each)
 		squares += rate * rate / float64(s.Each-1)
 	}
@@ -145,6 +165,9 @@ func passAt(n, c, k int) float64 {
 func (s *Samples) text(width int) string {
 	var b strings.Builder
 	head := fmt.Sprintf("%d attempts an instance: %d of %d have a result", s.Each, s.Results, s.Asked)
+	if s.uneven {
+		head = "up to " + head
+	}
 	if s.Judged < s.Results {
 		head += fmt.Sprintf(", %d of these a verdict", s.Judged)
 	}
@@ -160,6 +183,9 @@ func (s *Samples) text(width int) string {
 		resolved = append(resolved, fmt.Sprint(n))
 	}
 	b.WriteString(paragraph(strings.Join(pass, ", "), width, 2, 4))
+	if s.uneven {
+		return b.String()
+	}
 	b.WriteString(paragraph(fmt.Sprintf("resolved by each: %s; mean %.1f%%, standard deviation %.1f points",
 		strings.Join(resolved, ", "), 100*s.Mean, 100*s.Deviation), width, 2, 4))
 	return b.String()

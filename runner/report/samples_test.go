@@ -71,18 +71,22 @@ func TestSamples(t *testing.T) {
 		ends  []string
 		asked int
 		want  []string
+		// uneven runs do not say how many results were asked for.
+		uneven bool
 	}{
-		{"nobody asked for several", []string{"R", "u"}, 2, nil},
-		{"no verdicts", []string{"---", "--x"}, 2, []string{"3 attempts an instance: 5 of 6 have a result, 0 of these a verdict"}},
+		{"nobody asked for several", []string{"R", "u"}, 2, nil, false},
+		{"no verdicts", []string{"---", "--x"}, 2, []string{"3 attempts an instance: 5 of 6 have a result, 0 of these a verdict"}, false},
 		// pass@1: (2/2 + 1/2 + 0) / 3; pass@2: (1 + 1 + 0) / 3
 		{"all judged", []string{"RR", "uR", "uu"}, 3, []string{
 			"6 of 6 have a result\n", "pass@1 50.0%, pass@2 66.7%",
 			"resolved by each: 1, 2; mean 50.0%, standard deviation 23.6 points",
-		}},
+		}, false},
 		// An instance that was not started has nothing resolved.
-		{"one not started", []string{"RR", "uR"}, 3, []string{"4 of 6 have a result\n", "pass@1 50.0%, pass@2 66.7%"}},
-		{"some without a verdict", []string{"R-", "ux"}, 2, []string{"3 of 4 have a result, 2 of these a verdict", "pass@1 25.0%, pass@2 50.0%"}},
-		{"many", []string{strings.Repeat("u", 11) + "R"}, 1, []string{"pass@5 41.7%, pass@8 66.7%, pass@12 100.0%"}},
+		{"one not started", []string{"RR", "uR"}, 3, []string{"4 of 6 have a result\n", "pass@1 50.0%, pass@2 66.7%"}, false},
+		{"some without a verdict", []string{"R-", "ux"}, 2, []string{"3 of 4 have a result, 2 of these a verdict", "pass@1 25.0%, pass@2 50.0%"}, false},
+		{"many", []string{strings.Repeat("u", 11) + "R"}, 1, []string{"pass@5 41.7%, pass@8 66.7%, pass@12 100.0%"}, false},
+		// pass@1: (1/2 + 1 + 0) / 3; pass@2 of the one that has two
+		{"as they came", []string{"uR", "R", "u"}, 3, []string{"up to 2 attempts an instance: 4 of 4 have a result", "pass@1 50.0%, pass@2 100.0%"}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -90,7 +94,11 @@ func TestSamples(t *testing.T) {
 			for i, ends := range tt.ends {
 				list = append(list, sampled(fmt.Sprint("i", i), ends))
 			}
-			s := newSamples(&runner.Run{}, list, tt.asked)
+			run := &runner.Run{}
+			if !tt.uneven {
+				run.Manifest.Sessions = []runner.Worked{{Summary: &runner.Summary{Samples: longest(tt.ends)}}}
+			}
+			s := newSamples(run, list, tt.asked)
 			if tt.want == nil {
 				if s != nil {
 					t.Errorf("%+v", s)
@@ -105,6 +113,14 @@ func TestSamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+func longest(ends []string) int {
+	n := 0
+	for _, e := range ends {
+		n = max(n, len(e))
+	}
+	return n
 }
 
 // What results.json says of samples may be anything.

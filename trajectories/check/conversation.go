@@ -95,6 +95,7 @@ func (c *conversation) executed(line int, x *trajectories.Execution, sound bool)
 	}
 	if !c.branched && !c.vague {
 		switch {
+		case c.imported && x.Command == "": // an agent with a language of its own: only the output is known
 		case c.ran >= len(c.reply.Actions):
 			c.problem(line, "", "the reply in line %d has %d actions, and this is execution %d of it", c.replyAt, len(c.reply.Actions), c.ran+1)
 		case c.reply.Actions[c.ran] != x.Command:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -114,17 +115,26 @@ func (r *eventReader) sdk(kind string, raw json.RawMessage) error {
 		}
 		r.sdkObservation(e.sdkEvent, content, code, e.Observation.TimedOut)
 	case "AgentErrorEvent":
-		r.b.message(model.Message{Role: model.Tool, Content: e.Error, CallID: e.CallID}, trajectories.CauseFormatError, at)
-		delete(r.calls, e.CallID)
+		r.sdkRefusal(e.Error, e.CallID, trajectories.CauseFormatError, at)
 	case "UserRejectObservation":
-		r.b.message(model.Message{Role: model.Tool, Content: e.Rejected, CallID: e.CallID}, trajectories.CauseRejection, at)
-		delete(r.calls, e.CallID)
+		r.sdkRefusal(e.Rejected, e.CallID, trajectories.CauseRejection, at)
 	case "ConversationErrorEvent":
 		r.status = "error"
 	default:
 		r.passed(kind)
 	}
 	return nil
+}
+
+// sdkRefusal answers a call that was not carried out. Where the call could not
+// be read there is no event of it, and nothing that a tool could answer.
+func (r *eventReader) sdkRefusal(text, id string, cause trajectories.Cause, at time.Time) {
+	m := model.Message{Role: model.User, Content: text}
+	if _, ok := r.calls[id]; ok {
+		m.Role, m.CallID = model.Tool, id
+	}
+	r.b.message(m, cause, at)
+	delete(r.calls, id)
 }
 
 // sdkAction is a call of a tool; those of one reply name the same response.
