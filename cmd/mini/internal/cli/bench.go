@@ -51,7 +51,7 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	o.configFlags.flags(f)
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER`; all again, keeping all")
 	f.IntP("workers", "w", 1, "`N` instances at once (default 1)")
-	f.IntP("attempts", "k", 1, "`N` results an instance, for pass@N (1)")
+	f.IntP("attempts", "k", 1, "`N` results each (1); go on inside")
 	f.Lookup("model").Usage = "`NAME` of the model; R: its replies"
 	f.String("replies", "", "`R`: file of replies for a scripted model; \"wrong\": the demo's")
 	f.String("network", "", "`NAME`: none (default), bridge ...")

@@ -41,7 +41,7 @@ but starts nothing, fetches nothing and costs nothing.`,
   mini doctor --json`,
 		Annotations: map[string]string{groupsKey: "rows: subset split instance filter slice shuffle+seed; " +
 			"model: model+replies model-class total-cost-limit+total-calls; sandbox: environment-class workers network keep+image-budget; " +
-			"run: output eval+eval-workers config max-consecutive-provider-failures; output: json"},
+			"run: output attempts eval+eval-workers config max-consecutive-provider-failures; output: json"},
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
 	}

@@ -64,6 +64,7 @@ type judge struct {
 	agents    *sandboxes
 	log       *runner.Log
 	skip      map[string]bool // cannot be graded
+	several   bool            // results of each instance
 	stop      context.CancelFunc
 
 	releasing sync.WaitGroup
@@ -86,7 +87,7 @@ func (j *job) newJudge(
 		}
 		return nil, nil
 	}
-	g := &judge{agents: boxes, log: log, holds: map[string]func(){}}
+	g := &judge{agents: boxes, log: log, several: j.cfg.Run.Attempts > 1, holds: map[string]func(){}}
 	if g.skip, _ = j.ungradable(); len(g.skip) == len(j.work.rows) {
 		return nil, nil
 	}
@@ -124,7 +125,9 @@ func (g *judge) submission(in datasets.Instance, sample int, p trajectories.Pred
 	}
 	g.await(1)
 	task := prediction(in, p)
-	task.Sample = sample
+	if g.several {
+		task.Sample = sample
+	}
 	if err := g.evaluator.Submit(task); err != nil {
 		g.await(-1)
 		g.release(in.ID)
