@@ -3,7 +3,6 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -36,25 +35,13 @@ type entry struct {
 }
 
 // sample is one of the attempts that were asked for at an instance, whatever
-// tries it took.
+// tries it took. The first stands for the instance wherever there is room for
+// one: it was drawn before anybody knew a verdict.
 type sample struct {
 	selected int // the attempt whose outcome counts
 	model    string
 	outcome  trajectories.Outcome
 }
-
-// first is the sample that stands for the instance wherever there is room for
-// one: it was drawn before anybody knew a verdict. It is nil while none of its
-// attempts has ended.
-func (e *entry) first() *sample {
-	if e == nil {
-		return nil
-	}
-	return e.samples[1]
-}
-
-// numbers are those of the samples of which an attempt has ended, ascending.
-func (e *entry) numbers() []int { return slices.Sorted(maps.Keys(e.samples)) }
 
 // flushInterval bounds how often the derived files are written while a run
 // goes on: each time all of them, so not after every instance.
