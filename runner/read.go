@@ -161,12 +161,16 @@ func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Inst
 	for _, n := range numbers {
 		a := Attempt{Number: n, Journal: f.journal(id, n), Sample: 1}
 		out, ok, err := last(a.Journal)
+		var h trajectories.Header
 		if err == nil {
-			a.Sample = sampleOf(headerOf(a.Journal))
+			h = headerOf(a.Journal)
+			a.Sample = sampleOf(h)
 		}
 		switch {
 		case err != nil:
 			r.unread(fmt.Errorf("attempt %d of %s: %w", n, id, err))
+		case ok && h.Format == "":
+			r.unread(fmt.Errorf("attempt %d of %s counts for nothing: its journal has no header", n, id))
 		case ok:
 			e.take(a.Sample, n, out)
 			a.Result = brief((&sample{selected: n, outcome: out}).result(n))
