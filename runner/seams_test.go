@@ -11,6 +11,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
@@ -269,3 +270,51 @@ func TestABranchHasWorkedAllSittings(t *testing.T) {
 type modelFor struct{ model.Model }
 
 func (m modelFor) For(datasets.Instance) (model.Model, error) { return m.Model, nil }
+
+// stopping is a sandbox that the user stops at a command.
+type stopping struct {
+	echoing
+	at   string
+	stop func()
+}
+
+func (s *stopping) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	if c.Script == s.at {
+		s.stop()
+		<-ctx.Done()
+		return env.Result{}, ctx.Err()
+	}
+	return s.echoing.Execute(ctx, c)
+}
+
+// Stopped while its sandbox is made anew, an attempt is where it was.
+func TestStoppedWhileItIsRebuilt(t *testing.T) {
+	r := &resumeRun{dir: t.TempDir(), boxes: echoes(""), model: &turns{replies: []string{"one", "two", "three", "submit"}}}
+	r.change = func(b *runner.Batch) { b.Budget.Calls = 3 }
+	r.run(t, false)
+	r.change = nil
+	for _, at := range []string{"one", "two", "two"} {
+		b := batch(t, r.dir, nil)
+		ctx, stop := context.WithCancelCause(t.Context())
+		b.Sandboxes = starter(func(context.Context, datasets.Instance) (env.Environment, error) {
+			return &stopping{at: at, stop: func() { stop(agent.ErrInterrupted) }}, nil
+		})
+		b.Models, b.ResumeAttempts, b.MaxTries = r.model, true, 1
+		sum, err := b.Run(ctx, rows("a"))
+		if err := errors.Join(err, b.Folder.Close()); err != nil {
+			t.Fatal(err)
+		}
+		res := results(t, r.dir)["a"]
+		if sum.Classes[trajectories.Interrupted] != 1 || float64(sum.Spent()) != 0 || res.Attempts != 1 || res.Steps != 3 || float64(res.Spent()) != 3 || res.ExitStatus == "Diverged" {
+			t.Errorf("stopped at %s: %+v, %+v", at, sum, res)
+		}
+	}
+	sum := r.run(t, true)
+	if res := results(t, r.dir)["a"]; !sum.Complete() || res.Attempts != 1 || res.Steps != 4 || float64(sum.Spent()) != 1 {
+		t.Errorf("%+v, %+v", sum, res)
+	}
+	if got := preds(t, r.dir)["a"]; got != "one two three submit" {
+		t.Errorf("in the sandbox were run %q", got)
+	}
+	sound(t, r.dir)
+}
