@@ -213,7 +213,7 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 	if p.Header.Inherited(r.ID) { // from a time before this attempt
 		s.seen = p.Start
 		if r.ID == p.Header.Origin.Record {
-			p.Worked, *s = s.worked(), sitting{seen: p.Start}
+			p.Worked, *s = p.Worked+s.worked(), sitting{seen: p.Start}
 		}
 	}
 	return nil

@@ -1,9 +1,7 @@
 package runner
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -21,11 +19,12 @@ type book struct {
 	folder    *Folder
 	modelName string
 
-	mu      sync.Mutex
-	entries map[string]*entry
-	cost    model.Cost // of the attempts entered since opening
-	usage   model.Usage
-	written time.Time
+	mu       sync.Mutex
+	entries  map[string]*entry
+	cost     model.Cost // of the attempts entered since opening
+	unpriced int64      // calls among them whose cost nobody knows
+	written  time.Time
+	unread   []error // what of the folder is no attempt's
 }
 
 // entry is one instance.
@@ -36,25 +35,13 @@ type entry struct {
 }
 
 // sample is one of the attempts that were asked for at an instance, whatever
-// tries it took.
+// tries it took. The first stands for the instance wherever there is room for
+// one: it was drawn before anybody knew a verdict.
 type sample struct {
 	selected int // the attempt whose outcome counts
 	model    string
 	outcome  trajectories.Outcome
 }
-
-// first is the sample that stands for the instance wherever there is room for
-// one: it was drawn before anybody knew a verdict. It is nil while none of its
-// attempts has ended.
-func (e *entry) first() *sample {
-	if e == nil {
-		return nil
-	}
-	return e.samples[1]
-}
-
-// numbers are those of the samples of which an attempt has ended, ascending.
-func (e *entry) numbers() []int { return slices.Sorted(maps.Keys(e.samples)) }
 
 // flushInterval bounds how often the derived files are written while a run
 // goes on: each time all of them, so not after every instance.
@@ -80,30 +67,54 @@ func (f *Folder) openBook(modelName string) (*book, error) {
 			}
 		}
 	}
+	b.renew()
 	return b, b.flush()
 }
 
-// recall takes one attempt from its journal.
+// recall takes one attempt from its journal. One without a header is nobody's
+// try: its mini was killed as it made it.
 func (b *book) recall(id string, n int) error {
-	out, ok, err := trajectories.Last(b.folder.journal(id, n))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("read attempt %d of %s: %w", n, id, err)
+	out, ok, err := last(b.folder.journal(id, n))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", attemptName(id, n), err)
 	}
 	e := b.entry(id)
+	e.last = max(e.last, n)
 	h := headerOf(b.folder.journal(id, n))
+	if h.Format == "" {
+		if ok {
+			b.unread = append(b.unread, fmt.Errorf("%s counts for nothing: its journal has no header", attemptName(id, n)))
+		}
+		return nil
+	}
 	k := sampleOf(h)
-	e.last, e.newest[k] = max(e.last, n), n
-	if !ok {
-		return nil
-	}
-	if !e.take(k, n, out) {
-		return nil
-	}
-	e.samples[k].model = h.ModelName
-	if _, err := os.Stat(b.folder.traj(id)); k == 1 && errors.Is(err, os.ErrNotExist) {
-		return b.writeTraj(id, n) // killed between the two files
+	e.newest[k] = n
+	if ok && e.take(k, n, out) {
+		e.samples[k].model = h.ModelName
 	}
 	return nil
+}
+
+// renew derives the trajectories again that are missing, or older than what they
+// are derived from: the mini was killed between the two files.
+func (b *book) renew() {
+	for id, e := range b.entries {
+		s := e.samples[1]
+		if s == nil {
+			continue
+		}
+		journal, err := os.Lstat(b.folder.journal(id, s.selected))
+		if err != nil {
+			continue
+		}
+		traj, err := os.Lstat(b.folder.traj(id))
+		if err == nil && !traj.ModTime().Before(journal.ModTime()) {
+			continue
+		}
+		if err := b.writeTraj(id, s.selected); err != nil {
+			b.unread = append(b.unread, fmt.Errorf("%s: %w", attemptName(id, s.selected), err))
+		}
+	}
 }
 
 // headerOf is what a journal says of its attempt; empty where it cannot be read.
@@ -156,13 +167,18 @@ func (b *book) nextAttempt(t task) int {
 	return e.last
 }
 
-// nextSample reserves the number of an attempt that is a sample of its own.
-func (b *book) nextSample(id string) int {
+// nextSample reserves the number of an attempt that is a sample of its own, and
+// is called after it as long as no other sample is.
+func (b *book) nextSample(id string) (n, k int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(id)
 	e.last++
-	return e.last
+	k = e.last
+	for taken := range e.newest {
+		k = max(k, taken+1)
+	}
+	return e.last, k
 }
 
 // counts says whether a sample of an instance has a result.
@@ -181,7 +197,7 @@ func (b *book) enter(id string, k, n int, out trajectories.Outcome) error {
 	if selected {
 		e.samples[k].model = b.modelName
 	}
-	b.cost, b.usage = b.cost+out.Cost, b.usage.Add(out.Usage)
+	b.cost, b.unpriced = b.cost+out.Cost, b.unpriced+out.Usage.Unpriced
 	due := time.Since(b.written) >= flushInterval
 	b.mu.Unlock()
 
@@ -207,7 +223,10 @@ func (b *book) writeTraj(id string, n int) error {
 func (b *book) summary(instances []datasets.Instance, samples int) Summary {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := Summary{Instances: len(instances), Classes: map[trajectories.Class]int{}, Cost: b.cost.Known(b.usage), Unpriced: b.usage.Unpriced}
+	s := Summary{
+		Instances: len(instances), Classes: map[trajectories.Class]int{},
+		Cost: b.cost.Known(model.Usage{Unpriced: b.unpriced}), Unpriced: b.unpriced,
+	}
 	if samples > 1 {
 		s.Samples = samples
 	}

@@ -20,10 +20,7 @@ func (r *Run) Further() ([]Submission, error) {
 	var all []Submission
 	var failed error
 	for _, in := range r.Instances {
-		if in.Result == nil {
-			continue
-		}
-		for _, res := range in.Result.Samples {
+		for _, res := range in.Samples {
 			if res.Sample == 1 || !res.Class.Counts() {
 				continue
 			}

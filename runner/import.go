@@ -81,23 +81,23 @@ type Imported struct {
 }
 
 // Add writes the journal of an attempt, and what is derived from it. The header
-// gets the attempt's number, which is also its sample: nobody ran them again
+// gets the attempt's number, and a sample of its own: nobody ran them again
 // because one failed. The id comes from a file and is checked.
 func (i *Importer) Add(id string, o Origin, records iter.Seq2[trajectories.Record, error]) (Imported, error) {
 	if err := datasets.CheckID(id); err != nil {
 		return Imported{}, err
 	}
-	n := i.book.nextSample(id)
+	n, k := i.book.nextSample(id)
 	path, err := i.book.folder.newAttempt(id, n)
 	if err != nil {
 		return Imported{}, err
 	}
-	if err := writeWhole(path, i.numbered(records, id, n)); err != nil {
+	if err := writeWhole(path, i.numbered(records, id, n, k)); err != nil {
 		i.book.giveBack(id, n)
 		return Imported{}, errors.Join(err, dropEmpty(filepath.Dir(path), i.book.folder.dir))
 	}
 	i.have[o] = attemptName(id, n)
-	return i.enter(id, n, path)
+	return i.enter(id, n, k)
 }
 
 // writeWhole makes a journal that is there whole or not at all.
@@ -116,13 +116,13 @@ func writeWhole(path string, records iter.Seq2[trajectories.Record, error]) erro
 }
 
 // numbered are the records with a header for their place in this run.
-func (i *Importer) numbered(records iter.Seq2[trajectories.Record, error], id string, n int) iter.Seq2[trajectories.Record, error] {
+func (i *Importer) numbered(records iter.Seq2[trajectories.Record, error], id string, n, k int) iter.Seq2[trajectories.Record, error] {
 	return func(yield func(trajectories.Record, error) bool) {
 		for r, err := range records {
 			if err == nil && r.Type == trajectories.TypeHeader {
 				var h trajectories.Header
 				if h, err = trajectories.HeaderOf(r); err == nil {
-					h.InstanceID, h.Attempt, h.Sample = id, n, n
+					h.InstanceID, h.Attempt, h.Sample = id, n, k
 					h.MiniVersion = cmp.Or(h.MiniVersion, i.version)
 					r.Data, err = trajectories.Encode(h)
 				}
@@ -161,19 +161,19 @@ func dropEmpty(dir, run string) error {
 	return nil
 }
 
-// enter takes the attempt into the book. Where the instance has no trajectory
-// yet it is this one's, also where it does not say how it ended.
-func (i *Importer) enter(id string, n int, path string) (Imported, error) {
+// enter takes the attempt into the book. The first sample is the instance's
+// trajectory, also where it does not say how it ended.
+func (i *Importer) enter(id string, n, k int) (Imported, error) {
 	in := Imported{Attempt: n}
 	if err := i.book.recall(id, n); err != nil {
 		return in, err
 	}
-	if _, err := os.Lstat(i.book.folder.traj(id)); errors.Is(err, os.ErrNotExist) {
+	if k == 1 {
 		if err := i.book.writeTraj(id, n); err != nil {
 			return in, err
 		}
 	}
-	out, ended, err := trajectories.Last(path)
+	out, ended, err := trajectories.Last(i.book.folder.journal(id, n))
 	if err != nil {
 		return in, fmt.Errorf("read %s: %w", attemptName(id, n), err)
 	}

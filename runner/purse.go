@@ -5,7 +5,6 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/trajectories"
 )
 
 // Budget bounds what a run may spend, all attempts of its folder together, those
@@ -65,8 +64,7 @@ func (p *purse) pay(c model.Cost) {
 	p.cost += float64(c)
 }
 
-// newPurse knows what the attempts in the folder have spent. A journal without
-// an outcome is that of a mini that was killed: its calls are added up.
+// newPurse knows what the attempts in the folder have spent.
 func (b *Batch) newPurse(book *book) *purse {
 	p := &purse{budget: b.Budget}
 	if b.Budget.none() {
@@ -74,14 +72,27 @@ func (b *Batch) newPurse(book *book) *purse {
 	}
 	for id, e := range book.entries {
 		for n := 1; n <= e.last; n++ {
-			out, ok, err := trajectories.Last(b.Folder.journal(id, n))
-			if err != nil || !ok { // book has complained of what it needs
-				t := tally(b.Folder.journal(id, n))
-				out.Cost, out.Steps = t.Cost, t.Steps
-			}
-			p.cost += float64(out.Cost)
-			p.calls += out.Steps
+			cost, calls := spent(b.Folder.journal(id, n))
+			p.cost, p.calls = p.cost+float64(cost), p.calls+calls
 		}
 	}
 	return p
+}
+
+// spent is what a run paid for an attempt: nothing for one that was imported, and
+// of a branch what came after its history. A journal without an outcome is that of
+// a mini that was killed: its calls are added up.
+func spent(journal string) (cost model.Cost, calls int) {
+	out, ended, err := last(journal)
+	if err != nil {
+		return 0, 0 // the book has complained of what it needs
+	}
+	if _, imported := importOf(journal); imported {
+		return 0, 0
+	}
+	if ended && headerOf(journal).Origin == nil {
+		return out.Cost, out.Steps
+	}
+	t := tally(journal)
+	return t.Cost, t.Steps - t.Inherited
 }

@@ -35,6 +35,9 @@ type Instance struct {
 	// Result is that of the selected attempt, at the first sample where several
 	// were asked for; nil while no attempt at it has ended.
 	Result *Result
+	// Samples are the results of all samples of which an attempt has ended, in
+	// order, the first too.
+	Samples []Result
 	// Attempts are in order. There are none where only results.json is left.
 	Attempts []Attempt
 }
@@ -64,22 +67,19 @@ func (in Instance) Missing(samples int) int {
 }
 
 func (in Instance) result(sample int) *Result {
-	if in.Result == nil || sample == 1 {
-		return in.Result
-	}
-	for i := range in.Result.Samples {
-		if in.Result.Samples[i].Sample == sample {
-			return &in.Result.Samples[i]
+	for i := range in.Samples {
+		if in.Samples[i].Sample == sample {
+			return &in.Samples[i]
 		}
 	}
 	return nil
 }
 
-// Model is what the selected attempt was made with, by its journal; empty where
-// that does not say.
-func (in Instance) Model() string {
+// Model is what an attempt was made with, by its journal; empty where that does
+// not say.
+func (in Instance) Model(attempt int) string {
 	for _, a := range in.Attempts {
-		if in.Result != nil && a.Number == in.Result.Attempt {
+		if a.Number == attempt {
 			return headerOf(a.Journal).ModelName
 		}
 	}
@@ -121,7 +121,9 @@ func ReadRun(dir string) (*Run, error) {
 		delete(results.Instances, id)
 	}
 	for id, res := range results.Instances { // journals that were not copied along
-		r.Instances = append(r.Instances, Instance{ID: id, Result: &res})
+		in := Instance{ID: id}
+		in.take(res)
+		r.Instances = append(r.Instances, in)
 	}
 	slices.SortFunc(r.Instances, func(a, b Instance) int { return datasets.Natural(a.ID, b.ID) })
 	if n := len(r.Manifest.Sessions); n > 0 && r.Manifest.Sessions[n-1].Ended == nil {
@@ -159,12 +161,16 @@ func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Inst
 	for _, n := range numbers {
 		a := Attempt{Number: n, Journal: f.journal(id, n), Sample: 1}
 		out, ok, err := last(a.Journal)
+		var h trajectories.Header
 		if err == nil {
-			a.Sample = sampleOf(headerOf(a.Journal))
+			h = headerOf(a.Journal)
+			a.Sample = sampleOf(h)
 		}
 		switch {
 		case err != nil:
 			r.unread(fmt.Errorf("attempt %d of %s: %w", n, id, err))
+		case ok && h.Format == "":
+			r.unread(fmt.Errorf("attempt %d of %s counts for nothing: its journal has no header", n, id))
 		case ok:
 			e.take(a.Sample, n, out)
 			a.Result = brief((&sample{selected: n, outcome: out}).result(n))
@@ -175,38 +181,53 @@ func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Inst
 	}
 	written, ok := results[id]
 	switch {
-	case e.first() != nil:
+	case len(e.samples) > 0:
 		e.last = numbers[len(numbers)-1]
-		in.Result = brief(e.result())
-		in.Result.adopt(written)
+		in.take(e.result())
+		in.adopt(written)
 	case ok && len(in.Attempts) == 0:
-		in.Result = &written
+		in.take(written)
 	}
 	return in
 }
 
-// brief is a result without its patches: a run may have thousands.
+// take takes over what stands in results.json, without the patches: a run may
+// have thousands. It may be anybody's.
+func (in *Instance) take(res Result) {
+	in.Samples = slices.DeleteFunc(res.Samples, func(r Result) bool { return r.Sample < 1 || r.Sample > MaxSamples })
+	res.Samples = nil
+	for i := range in.Samples {
+		in.Samples[i].PartialPatch = nil
+	}
+	if res.Class == "" {
+		return
+	}
+	in.Result = brief(res)
+	if len(in.Samples) == 0 {
+		first := *in.Result
+		first.Sample = 1
+		in.Samples = []Result{first}
+	}
+}
+
+// brief is a result without its patch.
 func brief(res Result) *Result {
 	res.PartialPatch = nil
-	for i := range res.Samples {
-		res.Samples[i].PartialPatch = nil
-	}
 	return &res
 }
 
 // adopt takes over the verdicts that results.json has, where they are on the
 // same attempts.
-func (r *Result) adopt(written Result) {
-	if written.Attempt == r.Attempt {
-		r.Verdict = written.Verdict
-	}
-	for i := range r.Samples {
-		s := &r.Samples[i]
-		if s.Attempt == r.Attempt {
-			s.Verdict = r.Verdict
+func (in *Instance) adopt(written Result) {
+	for _, w := range append(written.Samples, written) {
+		if w.Class == "" {
+			continue
 		}
-		for _, w := range written.Samples {
-			if w.Attempt == s.Attempt {
+		if in.Result != nil && in.Result.Attempt == w.Attempt {
+			in.Result.Verdict = w.Verdict
+		}
+		for i := range in.Samples {
+			if s := &in.Samples[i]; s.Attempt == w.Attempt {
 				s.Verdict = w.Verdict
 			}
 		}

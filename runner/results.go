@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -24,6 +26,8 @@ type Results struct {
 // Result is one instance in results.json: how its selected attempt ended. Where
 // several were asked for it is that of the first, which no verdict has chosen.
 type Result struct {
+	// Class is empty where no attempt at the first sample has ended yet, and
+	// others are in Samples.
 	Class         trajectories.Class `json:"class"`
 	ExitStatus    string             `json:"exit_status"`
 	Verdict       *string            `json:"verdict"` // the class of an evaluation; null before there is one
@@ -68,10 +72,10 @@ func (b *book) flush() error {
 	return trajectories.WritePredictions(filepath.Join(b.folder.dir, predsFile), preds)
 }
 
-// result is an instance with its verdicts; false where no attempt at its first
-// sample has ended, which is what stands for it. The caller holds the lock.
+// result is an instance with its verdicts; false where no attempt at it has
+// ended. The caller holds the lock.
 func (b *book) result(id string, e *entry) (Result, bool) {
-	if e.first() == nil {
+	if len(e.samples) == 0 {
 		return Result{}, false
 	}
 	res := e.result()
@@ -99,19 +103,27 @@ func (b *book) prediction(id string, k int) (trajectories.Prediction, bool) {
 	}, true
 }
 
-// result is that of the first sample, which is there, with the others beside it.
+// result is that of the first sample, with the others beside it.
 func (e *entry) result() Result {
-	res := e.first().result(e.last)
-	numbers := e.numbers()
-	if len(numbers) == 1 {
-		return res
+	res := Result{Attempts: e.last}
+	if first := e.samples[1]; first != nil {
+		if res = first.result(e.last); len(e.samples) == 1 {
+			return res
+		}
 	}
-	for _, k := range numbers {
-		s := e.samples[k].result(e.last)
-		s.Sample, s.Attempts = k, 0
-		res.Samples = append(res.Samples, s)
-	}
+	res.Samples = e.results()
 	return res
+}
+
+// results are those of all samples of which an attempt has ended, in order.
+func (e *entry) results() []Result {
+	var all []Result
+	for _, k := range slices.Sorted(maps.Keys(e.samples)) {
+		s := e.samples[k].result(0)
+		s.Sample = k
+		all = append(all, s)
+	}
+	return all
 }
 
 func (s *sample) result(attempts int) Result {

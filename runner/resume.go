@@ -33,7 +33,7 @@ func (b *Batch) goOn(ctx context.Context, t task, book *book) (int, trajectories
 		b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: fmt.Sprintf("attempt %d cannot go on, and a new one is made: %v", n, err)}))
 		return b.attempt(ctx, t, book.nextAttempt(t))
 	}
-	book.carry(journal.past.Cost)
+	book.carry(journal.past)
 	n, out, err := b.sit(ctx, t, n, journal)
 	if err != nil || out.ExitStatus != agent.ErrDiverged.Error() || ctx.Err() != nil {
 		return n, out, err
@@ -201,12 +201,12 @@ func (b *book) newest(t task) int {
 	return b.entry(t.ID).newest[t.sample]
 }
 
-// carry takes note of what an attempt that goes on has cost before: entering it
-// counts all of it, and this run has not spent that.
-func (b *book) carry(c model.Cost) {
+// carry takes note of what an attempt that goes on has come to before: entering
+// it counts all of that again, which this run has not spent, or has counted.
+func (b *book) carry(past *agent.Past) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.cost -= c
+	b.cost, b.unpriced = b.cost-past.Cost, b.unpriced-past.Usage.Unpriced
 }
 
 // resuming tells that an attempt goes on, and after which step.

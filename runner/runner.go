@@ -144,6 +144,9 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	todo := b.pending(book, all)
 	b.Log.Emit(Event{Type: RunStarted, Total: len(all), Skipped: len(all) - len(todo), Workers: b.Workers, Sample: b.several()})
 
+	for _, err := range book.unread {
+		b.Log.Emit(Event{Type: Warning, Text: err.Error()})
+	}
 	for _, t := range all {
 		if !b.Redo {
 			b.tell(book, t)

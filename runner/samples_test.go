@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner"
@@ -169,5 +171,99 @@ func TestSampleOfAStranger(t *testing.T) {
 	}
 	if got := run.Instances[0].Attempts[1].Sample; got != runner.MaxSamples {
 		t.Errorf("sample %d", got)
+	}
+}
+
+// What results.json says of samples may be anything, where it is all that is left.
+func TestSamplesOfAStrangersResults(t *testing.T) {
+	dir := t.TempDir()
+	text := `{"format":"mini-1","instances":{"a":{"class":"submitted","samples":[{"sample":1,"class":"submitted"},{"sample":2,"class":"limit"},{"sample":1099511627776,"class":"submitted"},{"sample":-1,"class":"submitted"}]},"b":{"class":"submitted"}}}`
+	if err := os.WriteFile(filepath.Join(dir, "results.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run, err := runner.ReadRun(dir)
+	if err != nil || len(run.Instances) != 2 {
+		t.Fatalf("%+v, %v", run, err)
+	}
+	var got []int
+	for _, in := range run.Instances {
+		for _, s := range in.Samples {
+			got = append(got, s.Sample)
+		}
+	}
+	if diff := cmp.Diff([]int{1, 2, 1}, got); diff != "" {
+		t.Errorf("samples (-want +got):\n%s", diff)
+	}
+}
+
+// A run that was killed at the first sample has the second: nothing of that is
+// lost, or stands for the instance.
+func TestOnlyAFurtherSampleHasAResult(t *testing.T) {
+	dir := t.TempDir()
+	b := batch(t, dir, numbered())
+	b.Workers, b.Samples = 1, 2
+	if _, err := b.Run(t.Context(), rows("a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Folder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cutOutcome(t, filepath.Join(dir, "a", "attempts", "1", "journal.jsonl"))
+	if err := os.Remove(filepath.Join(dir, "a", "a.traj.json")); err != nil {
+		t.Fatal(err)
+	}
+	again := batch(t, dir, func(context.Context, datasets.Instance) (env.Environment, error) {
+		return nil, &env.Error{Status: env.ImageNotFound, Err: errors.New("gone")}
+	})
+	judge(t, dir, "eval", "m", "a", "resolved", "patch 2\n", 0)
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(agent.ErrInterrupted) // before anything is begun
+	again.Samples = 2
+	if sum, err := again.Run(ctx, rows("a")); err != nil || sum.Unstarted != 1 || sum.Classes[trajectories.Submitted] != 1 {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	check := func(when string) {
+		t.Helper()
+		res, ok := results(t, dir)["a"]
+		if !ok || res.Class != "" || res.Attempts != 2 || len(res.Samples) != 1 || res.Samples[0].Sample != 2 ||
+			res.Samples[0].Verdict == nil || *res.Samples[0].Verdict != "resolved" {
+			t.Errorf("%s: results.json has %+v", when, res)
+		}
+		if got := preds(t, dir); len(got) > 0 {
+			t.Errorf("%s: preds.json has %v", when, got)
+		}
+		run, err := runner.ReadRun(dir)
+		if err != nil || len(run.Instances) != 1 {
+			t.Fatal(run, err)
+		}
+		in := run.Instances[0]
+		if in.Result != nil || in.Missing(2) != 1 || len(in.Samples) != 1 || in.Samples[0].Verdict == nil {
+			t.Errorf("%s: %+v", when, in)
+		}
+		further, err := run.Further()
+		if err != nil || len(further) != 1 || further[0].Sample != 2 || further[0].Patch != "patch 2\n" {
+			t.Errorf("%s: further submissions %+v, %v", when, further, err)
+		}
+	}
+	check("after the run")
+	if err := again.Folder.EnterVerdicts(); err != nil {
+		t.Fatal(err)
+	}
+	check("after an evaluation")
+	if err := again.Folder.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cutOutcome takes the last record of a journal away.
+func cutOutcome(t *testing.T, journal string) {
+	t.Helper()
+	data, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
+	if err := os.WriteFile(journal, data[:end], 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

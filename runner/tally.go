@@ -17,6 +17,7 @@ import (
 // Tally is what an attempt has come to, by the records that are there.
 type Tally struct {
 	Steps      int // model calls
+	Inherited  int // of them, those that another attempt made, which this one branches off from
 	Usage      model.Usage
 	Cost       model.Cost
 	Start, End time.Time // of the first and the newest record
@@ -45,7 +46,8 @@ func tally(journal string) Tally {
 		if rec.Type == trajectories.TypeCall && json.Unmarshal(rec.Data, &call) == nil {
 			t.Steps++
 			if header.Inherited(rec.ID) {
-				continue // paid for there
+				t.Inherited++ // and paid for there
+				continue
 			}
 			t.Usage = t.Usage.Add(call.Usage)
 			t.Cost += call.Cost

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -118,9 +119,9 @@ func folders(dir string) []string {
 }
 
 // enterFurther gives the samples of an instance their verdicts.
-func (f *Folder) enterFurther(id string, r *Result) {
-	for i := range r.Samples {
-		s := &r.Samples[i]
+func (f *Folder) enterFurther(id string, samples []Result) {
+	for i := range samples {
+		s := &samples[i]
 		in := Instance{ID: id, Attempts: []Attempt{{Number: s.Attempt, Journal: f.journal(id, s.Attempt)}}}
 		if p, err := in.prediction(s.Attempt); err == nil && s.Class.Counts() {
 			s.Verdict = f.verdict(p)
@@ -150,8 +151,12 @@ func (f *Folder) EnterVerdicts() error {
 	for _, p := range preds.List {
 		if r, ok := results.Instances[p.InstanceID]; ok {
 			r.Verdict = f.verdict(p)
-			f.enterFurther(p.InstanceID, &r)
 			results.Instances[p.InstanceID] = r
+		}
+	}
+	for id, r := range results.Instances { // the slices are the map's
+		if datasets.CheckID(id) == nil { // it names files
+			f.enterFurther(id, r.Samples)
 		}
 	}
 	return writeJSON(filepath.Join(f.dir, resultsFile), results)

@@ -95,3 +95,38 @@ func lines(t *testing.T, path string) []string {
 	}
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
+
+// A branch that was killed has a trajectory too, and what its parent paid is not
+// in it.
+func TestDeriveOfABranchWithoutAnEnd(t *testing.T) {
+	dir := t.TempDir()
+	made := func(name string, h trajectories.Header, past string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		var j *trajectories.Journal
+		var err error
+		if past == "" {
+			j, err = trajectories.Create(path, h)
+		} else {
+			j, err = trajectories.Fork(path, h, trajectories.Read(past))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, j, trajectories.TypeCall, trajectories.Call{Cost: 2})
+		add(t, j, trajectories.TypeMessage, trajectories.Message{Cause: trajectories.CauseReply})
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	first := made("parent", trajectories.Header{InstanceID: "x"}, "")
+	branch := made("branch", trajectories.Header{InstanceID: "x", Origin: &trajectories.Origin{Record: 3, Step: 1}}, first)
+	if err := trajectories.Derive(branch, branch+".traj.json"); err != nil {
+		t.Fatal(err)
+	}
+	data := string(mustRead(t, branch+".traj.json"))
+	if !strings.Contains(data, `"instance_cost":2,"api_calls":2`) {
+		t.Errorf("two calls, one of them paid for: %.200s", data)
+	}
+}

@@ -74,7 +74,9 @@ func summarize(records iter.Seq2[Record, error]) (summary, error) {
 				Usage model.Usage `json:"usage"`
 			}
 			err = json.Unmarshal(r.Data, &c)
-			calls, cost, usage = calls+1, cost+c.Cost, usage.Add(c.Usage)
+			if calls++; !s.header.Inherited(r.ID) { // else it was paid for there
+				cost, usage = cost+c.Cost, usage.Add(c.Usage)
+			}
 		case TypeResume: // the end before it was none
 			ended, s.outcome = false, Outcome{}
 		case TypeOutcome:

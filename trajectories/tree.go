@@ -33,7 +33,9 @@ func Branch(path string) iter.Seq2[Record, error] {
 			return
 		}
 		dead := s.dead()
-		for r, err := range Scan(path, f) {
+		// What was appended in the meantime may leave more behind: it is for the
+		// next time.
+		for r, err := range Scan(path, io.LimitReader(f, s.whole)) {
 			for len(dead) > 0 && r.ID > dead[0].last {
 				dead = dead[1:]
 			}
@@ -41,6 +43,23 @@ func Branch(path string) iter.Seq2[Record, error] {
 				continue
 			}
 			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// Ordered passes on the records of somebody's journal as long as they form a
+// tree, as Continue and Branch want it: ids count up, and nothing but a resume
+// record follows another one than the last.
+func Ordered(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		var t tree
+		for r, err := range records {
+			if err == nil {
+				err = t.add(r)
+			}
+			if !yield(r, err) || err != nil {
 				return
 			}
 		}

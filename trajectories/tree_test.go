@@ -318,3 +318,23 @@ func TestSyncPolicies(t *testing.T) {
 		}
 	}
 }
+
+// A journal that goes on from an earlier record while it is read is the one it
+// was when its reader began, and not half of each.
+func TestBranchOfAJournalThatGoesOn(t *testing.T) {
+	path := stopped(t)
+	lines := bytes.SplitAfter(mustRead(t, path), []byte("\n"))
+	write(t, path, bytes.Join(lines[:8], nil))
+	var ids []int
+	for r, err := range trajectories.Branch(path) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ids = append(ids, r.ID); r.ID == 1 {
+			write(t, path, bytes.Join(lines, nil))
+		}
+	}
+	if diff := cmp.Diff([]int{1, 2, 3, 4, 5, 6, 7, 8}, ids); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -14,7 +14,7 @@ import (
 
 // Summary is how an evaluation ended.
 type Summary struct {
-	Submitted int `json:"submitted"` // patches
+	Submitted int `json:"submitted"` // patches; see Patches
 	// ByClass has the ids of each class, sorted.
 	ByClass map[Class][]string `json:"by_class"`
 	// Unfinished had no verdict when the evaluation was stopped.
@@ -63,6 +63,15 @@ func (s Summary) Complete() bool {
 		}
 	}
 	return len(s.Unfinished) == 0 && s.Count(Infrastructure) == 0
+}
+
+// Patches counts those of all samples.
+func (s Summary) Patches() int {
+	n := s.Submitted
+	for _, further := range s.Samples {
+		n += further.Patches()
+	}
+	return n
 }
 
 // judged counts the patches with a verdict, those of all samples.

@@ -224,7 +224,7 @@ func stateOf(run *runner.Run) State {
 func notStarted(run *runner.Run) int {
 	left := max(0, run.Manifest.Selected()-len(run.Instances))
 	if n := len(run.Manifest.Sessions); n > 0 {
-		if s := run.Manifest.Sessions[n-1].Summary; s != nil {
+		if s := run.Manifest.Sessions[n-1].Summary; s != nil && s.Samples <= 1 { // else it counts samples
 			left = max(left, s.Unstarted)
 		}
 	}

@@ -311,6 +311,18 @@ func TestInterruptedGlance(t *testing.T) {
 	}
 }
 
+// Of several results an instance those that are missing are no instances.
+func TestSamplesThatWereNotStarted(t *testing.T) {
+	dir := t.TempDir()
+	writeJournal(t, dir, "a", 1, began, outcome(trajectories.Submitted, "Submitted", 1))
+	stopped := session(time.Minute, 5)
+	stopped.Selected, stopped.Summary.Samples, stopped.Summary.Instances = 2, 3, 2
+	manifest(t, dir, 2, "openai", stopped)
+	if g := report.NewGlance(read(t, dir), nil, began); g.Instances != 2 || g.NotStarted != 1 {
+		t.Errorf("%d of %d not started", g.NotStarted, g.Instances)
+	}
+}
+
 // A session that was asked for few instances leaves the run as large as it was.
 func TestNarrowerSession(t *testing.T) {
 	dir := t.TempDir()

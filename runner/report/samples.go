@@ -56,7 +56,7 @@ func (s *Samples) Write(w io.Writer, width int) error {
 func newSamples(run *runner.Run, instances []runner.Instance, asked int) *Samples {
 	s := &Samples{Each: run.Manifest.Samples()}
 	for _, in := range instances {
-		for _, r := range results(in) {
+		for _, r := range in.Samples {
 			s.Each = max(s.Each, r.Sample)
 		}
 	}
@@ -73,7 +73,7 @@ func newSamples(run *runner.Run, instances []runner.Instance, asked int) *Sample
 		}
 	}
 	for i, in := range instances {
-		for _, r := range results(in) {
+		for _, r := range in.Samples {
 			all[i].of = max(all[i].of, r.Sample)
 			all[i].resolved += s.add(r)
 		}
@@ -89,21 +89,6 @@ func newSamples(run *runner.Run, instances []runner.Instance, asked int) *Sample
 
 // drawn is how many results an instance was to have, and has resolved.
 type drawn struct{ of, resolved int }
-
-// results are those of all samples of an instance.
-func results(in runner.Instance) []runner.Result {
-	switch {
-	case in.Result == nil:
-		return nil
-	case len(in.Result.Samples) == 0:
-		only := *in.Result
-		only.Sample = 1
-		return []runner.Result{only}
-	}
-	return slices.DeleteFunc(slices.Clone(in.Result.Samples), func(r runner.Result) bool {
-		return r.Sample < 1 || r.Sample > runner.MaxSamples // a file may say anything
-	})
-}
 
 // add counts a result, and says how many it adds to the resolved.
 func (s *Samples) add(r runner.Result) int {

@@ -13,9 +13,11 @@ import (
 // what is due.
 type conversation struct {
 	*Report
+	header   trajectories.Header
 	branched bool // its order is not the file's
-	// The attempt is not all mini's own, or not all of it was recorded here.
-	imported, resumed, origin bool
+	// imported says that the attempt is another agent's, resumed that it went on
+	// after it was stopped.
+	imported, resumed bool
 	// vague says that a record since the last reply could not be read, partial
 	// that one could not be anywhere.
 	vague, partial bool
@@ -40,14 +42,16 @@ func (c *conversation) hear(line int, r trajectories.Record, data any, sound boo
 		c.outcome = 0 // is said
 	}
 	if call, ok := data.(*trajectories.Call); ok {
-		c.calls, c.usage, c.cost = c.calls+1, c.usage.Add(call.Usage), c.cost+call.Cost
+		if c.calls++; !c.header.Inherited(r.ID) { // else it was paid for there
+			c.usage, c.cost = c.usage.Add(call.Usage), c.cost+call.Cost
+		}
 	}
 	if !sound {
 		c.unread() // what it was the beginning of cannot be told
 	}
 	switch d := data.(type) {
 	case *trajectories.Header:
-		c.origin = d.Origin != nil
+		c.header = *d
 	case *trajectories.Import:
 		c.imported = true
 	case *trajectories.Resume:
@@ -193,8 +197,9 @@ var classes = []trajectories.Class{
 	trajectories.Interrupted, trajectories.Internal,
 }
 
-// last checks an outcome. Its totals are those of the calls; of an attempt that
-// is not all here, they may be more.
+// last checks an outcome. Its totals are those of the calls, also of those that
+// were left behind when the attempt was resumed; what a branch has of another
+// attempt was paid for there. Of an attempt that is not all here, they may be more.
 func (c *conversation) last(line int, o *trajectories.Outcome) {
 	if !slices.Contains(classes, o.Class) {
 		c.problem(line, "data.class", "%.60q is no class of outcomes", o.Class)
@@ -203,7 +208,7 @@ func (c *conversation) last(line int, o *trajectories.Outcome) {
 		c.problem(line, "data.submission", "an attempt of the class %q has none", o.Class)
 	}
 	wrong := c.problem
-	if c.imported || c.resumed || c.origin || c.branched || c.partial {
+	if c.imported || c.branched && !c.resumed || c.partial {
 		wrong = c.note
 	}
 	if o.Steps != c.calls {

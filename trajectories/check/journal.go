@@ -182,6 +182,9 @@ func (j *journal) place(r trajectories.Record) {
 		j.problem(j.line, "parent_id", "only the first record has no parent")
 	case r.Parent < 0 || r.Parent > 0 && !j.has(r.Parent) && (!gap || r.Parent <= j.last):
 		j.problem(j.line, "parent_id", "there is no record %d", r.Parent)
+	case r.Parent > 0 && r.Parent < j.last && r.ID > j.last && r.Type != trajectories.TypeResume && r.Type != "":
+		j.problem(j.line, "parent_id", "%d is not the record before this one; only a resume record follows another", r.Parent)
+		j.talk.branched = true
 	case r.Parent > 0 && r.Parent < j.last && !j.talk.branched:
 		j.note(j.line, "parent_id", "the journal branches after record %d; from here on only the records are checked, not the conversation", r.Parent)
 		j.talk.branched = true

@@ -57,7 +57,7 @@ func TestJournal(t *testing.T) {
 		"itself":      {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":5`, want: []string{"5: parent_id: 5 is the record itself"}},
 		"no parent":   {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":-1`, want: []string{"5: parent_id: there is no record -1"}},
 		"two roots":   {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":0`, want: []string{"5: parent_id: only the first record has no parent"}},
-		"a branch":    {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":2`, want: []string{"5: note: parent_id: the journal branches after record 2; from here on only the records are checked, not the conversation"}},
+		"a branch":    {old: `"id":5,"parent_id":4`, new: `"id":5,"parent_id":2`, want: []string{"5: parent_id: 2 is not the record before this one; only a resume record follows another"}},
 		"a version":   {old: `"mini-1"`, new: `"mini-2"`, want: []string{`1: data.format: "mini-2" is not known, "mini-1" is`}},
 		"no header":   {old: `"type":"header"`, new: `"type":"diff"`, want: []string{`1: type: the first record is the header, got "diff"`, "1: data.patch: required field is missing"}},
 		"two headers": {old: `"type":"message","time":"2026-03-01T12:00:01Z","data":{"role":"system","content":"s","cause":"prompt"}`, new: `"type":"header","time":"2026-03-01T12:00:01Z","data":{"format":"mini-1","instance_id":"a","attempt":1}`, want: []string{"2: type: only the first record is the header"}},
@@ -123,6 +123,36 @@ func TestAfterTheOutcome(t *testing.T) {
 	more = strings.Replace(more, `"record":6`, `"record":8`, 1)
 	if got := said(journal(good + more)); len(got) == 0 || got[0] != "8: data.record: there is no record 8 before this one" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestTotalsOfWhatGoesOn: an attempt that was resumed has the totals of all its
+// calls, and a branch only those of its own.
+func TestTotalsOfWhatGoesOn(t *testing.T) {
+	resume := `{"id":8,"parent_id":6,"type":"resume","time":"2026-03-01T12:00:01Z","data":{"mini_version":"1","record":6}}` + "\n"
+	last := good[strings.LastIndex(strings.TrimSuffix(good, "\n"), "\n")+1:]
+	ended := strings.Replace(last, `"id":7,"parent_id":6`, `"id":9,"parent_id":8`, 1)
+	branch := strings.Replace(good, `"instance_id":`, `"origin":{"sha256":"ab","record":6,"step":1},"instance_id":`, 1)
+	free := strings.NewReplacer(`"cost":0.25,"start":"2026-03-01T12:00:00Z","end"`, `"cost":0,"start":"2026-03-01T12:00:00Z","end"`).Replace(branch)
+	for name, c := range map[string]struct {
+		text, want string
+	}{
+		"resumed":                {good + resume + ended, ""},
+		"resumed, and lost some": {good + resume + strings.Replace(ended, `"cost":0.25`, `"cost":0.5`, 1), "9: data.cost: 0.5, and the calls add up to 0.25"},
+		"a branch that pays":     {branch, "7: data.cost: 0.25, and the calls add up to 0"},
+		"a branch that does not": {free, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var problems []string
+			for _, p := range said(journal(c.text)) {
+				if !strings.Contains(p, "note:") && !strings.Contains(p, "usage") {
+					problems = append(problems, p)
+				}
+			}
+			if got := strings.Join(problems, "\n"); got != c.want {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
 	}
 }
 

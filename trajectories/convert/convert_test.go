@@ -216,8 +216,10 @@ func TestJournalsThatTurnInCircles(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"itself":   {header + record(2, 2), "record 2 follows record 2"},
 		"later":    {header + record(2, 3) + record(3, 2), "record 2 follows record 3"},
-		"twice":    {header + record(2, 1) + record(2, 1), "record 2 stands after record 2"},
+		"twice":    {header + record(2, 1) + record(2, 1), "record 2 stands where record 3 has its place"},
 		"two ends": {header + record(2, 0), "record 2 follows record 0"},
+		"a gap":    {header + record(3, 1), "record 3 stands where record 2 has its place"},
+		"branches": {header + record(2, 1) + record(3, 1), "only a resume record follows another one than the last"},
 		"wrong":    {header + `{"id":2,"parent_id":"1","type":"diff"}` + "\n", "j.jsonl:2: not a record"},
 		"torn":     {header + record(2, 1) + `{"id":3,"par`, ""},
 	} {

@@ -40,10 +40,10 @@ func (j *evalJob) run(ctx, kill context.Context, s Streams) error {
 	sum, err := j.judge(ctx, p.Writer(), boxes, folder, log)
 	p.Close()
 	err = errors.Join(err, boxes.Close())
-	if sum.Submitted > 0 {
+	if sum.Patches() > 0 {
 		err = errors.Join(err, folder.EnterVerdicts(), j.conclude(ctx, s, sum, err))
 	}
-	return outOfRoom(err, sum.Submitted > 0 && sum.Complete())
+	return outOfRoom(err, sum.Patches() > 0 && sum.Complete())
 }
 
 // judge runs what is not known yet.

@@ -66,14 +66,17 @@ func readPatches(name string) (patches, error) {
 	if err != nil {
 		return p, err
 	}
-	if len(read.List) == 0 {
-		return p, usagef("%s has no predictions", path)
-	}
 	p.list = read.List
 	for _, text := range read.Warnings {
 		p.warnings = append(p.warnings, fmt.Sprintf("%s: %s", path, text))
 	}
-	return p, p.findFurther()
+	if err := p.findFurther(); err != nil {
+		return p, err
+	}
+	if len(p.list)+len(p.further) == 0 {
+		return p, usagef("%s has no predictions", path)
+	}
+	return p, nil
 }
 
 // findFurther reads what further samples of a run have submitted. They are

@@ -137,8 +137,10 @@ func judged(h trajectories.Header, out trajectories.Outcome, in runner.Instance,
 		if j, ok := verdicts.On(p); ok {
 			return j
 		}
-		if in.Result != nil && in.Result.Attempt == number && in.Result.Verdict != nil {
-			return runner.Judgement{Class: *in.Result.Verdict}
+		for _, r := range in.Samples {
+			if r.Attempt == number && r.Verdict != nil {
+				return runner.Judgement{Class: *r.Verdict}
+			}
 		}
 	}
 	return runner.Judgement{}

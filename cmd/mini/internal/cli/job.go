@@ -138,16 +138,21 @@ func (j *job) suits() error {
 	for _, in := range j.work.rows {
 		selected[in.ID] = true
 	}
-	left := len(selected)
+	left, k := len(selected), max(1, j.cfg.Run.Attempts)
 	for _, in := range j.earlier.Instances {
-		if in.Result == nil || !in.Result.Class.Counts() || j.redo && selected[in.ID] {
-			continue // it has no prediction, or not for long
+		if j.redo && selected[in.ID] {
+			continue // it has its results not for long
 		}
-		if selected[in.ID] {
+		if selected[in.ID] && in.Missing(k) == 0 {
 			left--
 		}
-		if theirs := in.Model(); theirs != "" && theirs != modelName(j.cfg) {
-			return usagef("%s has results of the model %.80s; predictions of two do not mix: give another folder with -o, or that model with -m", j.dir, theirs)
+		for _, r := range in.Samples {
+			if !r.Class.Counts() || r.Sample > k {
+				continue
+			}
+			if theirs := in.Model(r.Attempt); theirs != "" && theirs != modelName(j.cfg) {
+				return usagef("%s has results of the model %.80s; predictions of two do not mix: give another folder with -o, or that model with -m", j.dir, theirs)
+			}
 		}
 	}
 	return doctor.Files(min(j.cfg.Run.Workers, left))

@@ -3,11 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -152,24 +148,11 @@ func sameProtocol(cfg *configs.Resolved, r *recording, settings []recordedSettin
 
 // parent is the point of a recording that is gone on from.
 func (o *replayOptions) parent(r *recording) (runner.Parent, error) {
-	sum, err := sumOf(r.path)
+	sum, err := sha256Of(r.path)
 	if err != nil {
 		return runner.Parent{}, err
 	}
 	return runner.NewParent(trajectories.Origin{
 		InstanceID: r.id, Attempt: r.attempt, Run: filepath.Base(cmp.Or(r.run, r.path)), SHA256: sum, Step: o.step,
 	}, r.file.Records)
-}
-
-func sumOf(path string) (string, error) {
-	f, err := os.Open(path) //nolint:gosec // the file is the user's choice
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() //nolint:errcheck // read only
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
