@@ -2,6 +2,7 @@ package export
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -74,7 +75,13 @@ func (w *writer) whole(it *Item) ([]turn, error) {
 		return turns, nil
 	}
 	for _, t := range turns {
-		if t.Role == model.Assistant && !t.learn {
+		switch {
+		case t.Role != model.Assistant || t.learn:
+		case !t.reply:
+			return nil, refuse("replies in its prompt, which the model did not write, and %s has no way to say so; axolotl and prompt-completion have", w.form.name)
+		case it.Header.Inherited(t.record):
+			w.lost[learnsInherited]++
+		default:
 			w.lost[learnsRefused]++
 		}
 	}
@@ -119,7 +126,7 @@ func stepsOf(it *Item, o Options) ([]step, error) {
 	var steps []step
 	number := 0
 	for i, t := range turns {
-		if t.Role != model.Assistant {
+		if !t.reply {
 			continue
 		}
 		number++
@@ -241,7 +248,7 @@ func (w *writer) labelled(items []*Item) error {
 		if err != nil {
 			return err
 		}
-		at := firstReply(turns)
+		at := firstLearned(turns)
 		w.lost[learnsRest]++
 		if err := w.completion(it, turns[:at], turns[at:], &label, 0); err != nil {
 			return err
@@ -250,13 +257,8 @@ func (w *writer) labelled(items []*Item) error {
 	return nil
 }
 
-func firstReply(turns []turn) int {
-	for i, t := range turns {
-		if t.Role == model.Assistant {
-			return i
-		}
-	}
-	return len(turns)
+func firstLearned(turns []turn) int {
+	return slices.IndexFunc(turns, func(t turn) bool { return t.learn })
 }
 
 // shred takes the rows apart for a parquet file.
