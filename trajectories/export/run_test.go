@@ -289,7 +289,7 @@ func TestContext(t *testing.T) {
 		text, _ := m["content"].(string)
 		got = append(got, text)
 	}
-	want := []string{"You work by bash.", "Mend <it> & say \"done\"\u2028ü.", "[much was here]", "```bash\nsed -i s/a/b/ a.py\n```", "<returncode>0</returncode>"}
+	want := []string{"You work by bash.", "Mend <it> & say \"done\"\u2028ü.\n\n[much was here]", "```bash\nsed -i s/a/b/ a.py\n```", "<returncode>0</returncode>"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what was sent (-want +got):\n%s", diff)
 	}

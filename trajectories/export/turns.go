@@ -128,20 +128,11 @@ func called(calls []model.Call, id string) string {
 // is learned, for nobody learns from it. It is refused where roles do not take
 // turns.
 func conversation(all []turn) ([]turn, error) {
-	var turns []turn
+	turns := together(all, true)
 	learned := 0
-	for _, t := range all {
-		if t.left {
-			continue
-		}
-		n := len(turns)
-		if t.Role == model.User && n > 0 && turns[n-1].Role == model.User {
-			turns[n-1] = joined(turns[n-1], t)
-		} else {
-			turns = append(turns, t)
-		}
+	for i, t := range turns {
 		if t.learn {
-			learned = len(turns)
+			learned = i + 1
 		}
 	}
 	turns = turns[:learned]
@@ -149,6 +140,23 @@ func conversation(all []turn) ([]turn, error) {
 		return nil, Refusal("no reply to learn from")
 	}
 	return turns, alternate(turns)
+}
+
+// together are the turns that are not left out, with those of the user in a row
+// as one where that is wanted.
+func together(all []turn, join bool) []turn {
+	var turns []turn
+	for _, t := range all {
+		n := len(turns)
+		switch {
+		case t.left:
+		case join && t.Role == model.User && n > 0 && turns[n-1].Role == model.User:
+			turns[n-1] = joined(turns[n-1], t)
+		default:
+			turns = append(turns, t)
+		}
+	}
+	return turns
 }
 
 func joined(a, b turn) turn {
