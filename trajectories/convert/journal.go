@@ -13,7 +13,7 @@ import (
 // openJournal reads the beginning of a journal; its records are read from the
 // file when they are wanted.
 func openJournal(src source) (*File, error) {
-	f := &File{Format: trajectories.Format, SHA256: src.sha256, Records: inOrder(trajectories.Read(src.path))}
+	f := &File{Format: trajectories.Format, SHA256: src.sha256, Records: trajectories.InOrder(trajectories.Read(src.path))}
 	n := 0
 	for r, err := range f.Records {
 		if err != nil {
@@ -39,26 +39,6 @@ func openJournal(src source) (*File, error) {
 		}
 	}
 	return f, nil
-}
-
-// inOrder checks that records follow records that stand before them: ids only
-// grow, and so nothing can follow itself.
-func inOrder(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
-	return func(yield func(trajectories.Record, error) bool) {
-		last := 0
-		for r, err := range records {
-			switch {
-			case err != nil:
-			case r.ID <= last:
-				err = fmt.Errorf("record %d stands after record %d", r.ID, last)
-			case r.Parent >= r.ID || r.Parent < 0 || r.Parent == 0 && last > 0:
-				err = fmt.Errorf("record %d follows record %d, which does not stand before it", r.ID, r.Parent)
-			}
-			if last = r.ID; !yield(r, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 var counted = regexp.MustCompile(`^(.*) \((\d+) times\)$`)
