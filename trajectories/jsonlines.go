@@ -24,8 +24,14 @@ func (v jsonValue) wrong(format string, args ...any) error {
 	return fmt.Errorf("line %d: %s", v.line, fmt.Sprintf(format, args...))
 }
 
-func (v jsonValue) kind() string {
-	switch v.data[0] {
+func (v jsonValue) kind() string { return KindOf(v.data) }
+
+// KindOf says what a value of JSON is, for messages: "a list".
+func KindOf(v json.RawMessage) string {
+	if len(v) == 0 {
+		return "nothing"
+	}
+	switch v[0] {
 	case '{':
 		return "an object"
 	case '[':
@@ -36,9 +42,8 @@ func (v jsonValue) kind() string {
 		return "null"
 	case 't', 'f':
 		return "true or false"
-	default:
-		return "a number"
 	}
+	return "a number"
 }
 
 // eachValue calls f with the values of a text, one after the other; a file of

@@ -15,6 +15,8 @@ package atif
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/minibench/mini/trajectories"
 )
 
 // Version is what Write writes: the newest that every reader of the format
@@ -141,7 +143,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *Content) UnmarshalJSON(data []byte) error {
-	if kindOf(data) == "a list" {
+	if trajectories.KindOf(data) == "a list" {
 		return json.Unmarshal(data, &c.Parts)
 	}
 	return json.Unmarshal(data, &c.Text)

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/minibench/mini/trajectories"
 )
 
 // Problem is a breach of the rules.
@@ -133,8 +135,8 @@ type object struct {
 
 func (r *reader) object(v json.RawMessage, at *place) (object, bool) {
 	o := object{r: r, at: at}
-	if kindOf(v) != "an object" {
-		r.wrong(at, "an object is needed, this is %s", kindOf(v))
+	if trajectories.KindOf(v) != "an object" {
+		r.wrong(at, "an object is needed, this is %s", trajectories.KindOf(v))
 		return o, false
 	}
 	if err := json.Unmarshal(v, &o.fields); err != nil {
@@ -177,7 +179,7 @@ type read[T any] func(r *reader, v json.RawMessage, at *place) (T, bool)
 func optional[T any](o object, key string, f read[T]) *T {
 	v, ok := o.fields[key]
 	delete(o.fields, key)
-	if !ok || kindOf(v) == "null" {
+	if !ok || trajectories.KindOf(v) == "null" {
 		return nil
 	}
 	t, ok := f(o.r, v, o.at.in(key))
@@ -219,8 +221,8 @@ func raw(p *json.RawMessage) json.RawMessage {
 // listOf reads each element; the list is wrong where one is, and not nil.
 func listOf[T any](f read[T]) read[[]T] {
 	return func(r *reader, v json.RawMessage, at *place) ([]T, bool) {
-		if kindOf(v) != "a list" {
-			r.wrong(at, "a list is needed, this is %s", kindOf(v))
+		if trajectories.KindOf(v) != "a list" {
+			r.wrong(at, "a list is needed, this is %s", trajectories.KindOf(v))
 			return nil, false
 		}
 		var elements []json.RawMessage
@@ -234,25 +236,5 @@ func listOf[T any](f read[T]) read[[]T] {
 			all, fine = append(all, t), fine && ok
 		}
 		return all, fine
-	}
-}
-
-func kindOf(v json.RawMessage) string {
-	if len(v) == 0 {
-		return "nothing"
-	}
-	switch v[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "true or false"
-	default:
-		return "a number"
 	}
 }

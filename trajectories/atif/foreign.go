@@ -16,6 +16,7 @@ import (
 // foreign makes records of another agent's document.
 type foreign struct {
 	doc     *Trajectory
+	newer   bool // than what is known
 	made    trajectories.Import
 	records []trajectories.Record
 	err     error
@@ -261,6 +262,9 @@ func (f *foreign) keep() {
 	b.build()
 	kept := *f.doc
 	kept.Steps = nil
+	if f.newer { // what is written again is what was understood
+		kept.SchemaVersion = fmt.Sprintf("ATIF-v1.%d", Newest)
+	}
 	d := difference{}
 	if len(b.steps) != len(f.doc.Steps) {
 		f.err = fmt.Errorf("%d steps became %d", len(f.doc.Steps), len(b.steps))

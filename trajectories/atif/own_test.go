@@ -341,4 +341,15 @@ func TestReadNewer(t *testing.T) {
 	}, f.Lost); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	again, err := trajectories.Gather(f.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := atif.Write(&out, again, atif.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if problems := atif.Check(out.Bytes(), atif.Newest); len(problems) != 0 || !bytes.Contains(out.Bytes(), []byte(`"ATIF-v1.8"`)) {
+		t.Errorf("written again: %v\n%s", problems, out.Bytes())
+	}
 }

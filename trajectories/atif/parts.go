@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/trajectories"
 )
 
 // imageTypes and audioTypes are the media that parts may have; audioNames are
@@ -22,7 +24,7 @@ var (
 
 // content is a text or a list of parts.
 func content(r *reader, v json.RawMessage, at *place) (c Content, ok bool) {
-	switch kindOf(v) {
+	switch trajectories.KindOf(v) {
 	case "a string":
 		c.Text, ok = text(r, v, at)
 		return c, ok
@@ -30,7 +32,7 @@ func content(r *reader, v json.RawMessage, at *place) (c Content, ok bool) {
 		c.Parts, ok = listOf(part)(r, v, at)
 		return c, ok
 	}
-	r.wrong(at, "a string or a list of parts is needed, this is %s", kindOf(v))
+	r.wrong(at, "a string or a list of parts is needed, this is %s", trajectories.KindOf(v))
 	return c, false
 }
 

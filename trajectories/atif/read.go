@@ -54,7 +54,7 @@ func Read(name string, data []byte) (*File, error) {
 	if own, ok := doc.own(); ok {
 		return own.file(doc, made)
 	}
-	f := foreign{doc: doc, made: made}
+	f := foreign{doc: doc, made: made, newer: r.newer}
 	return f.file()
 }
 

@@ -6,12 +6,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/minibench/mini/trajectories"
 )
 
 func text(r *reader, v json.RawMessage, at *place) (string, bool) {
 	var s string
-	if kindOf(v) != "a string" || json.Unmarshal(v, &s) != nil {
-		r.wrong(at, "a string is needed, this is %s", kindOf(v))
+	if trajectories.KindOf(v) != "a string" || json.Unmarshal(v, &s) != nil {
+		r.wrong(at, "a string is needed, this is %s", trajectories.KindOf(v))
 		return "", false
 	}
 	return s, true
@@ -21,7 +23,7 @@ func text(r *reader, v json.RawMessage, at *place) (string, bool) {
 var wholeText = regexp.MustCompile(`^\s*[+-]?[0-9]+(?:_[0-9]+)*(?:\.0+)?\s*$`)
 
 func whole(r *reader, v json.RawMessage, at *place) (int64, bool) {
-	kind := kindOf(v)
+	kind := trajectories.KindOf(v)
 	word := string(v)
 	switch kind {
 	case "true or false":
@@ -69,7 +71,7 @@ func atLeast(low int64) read[int64] {
 // JSON.
 func number(r *reader, v json.RawMessage, at *place) (float64, bool) {
 	word := string(v)
-	switch kind := kindOf(v); kind {
+	switch kind := trajectories.KindOf(v); kind {
 	case "true or false":
 		return map[string]float64{"true": 1}[word], true
 	case "a string":
@@ -93,7 +95,7 @@ func number(r *reader, v json.RawMessage, at *place) (float64, bool) {
 
 func truth(r *reader, v json.RawMessage, at *place) (bool, bool) {
 	word := string(v)
-	switch kindOf(v) {
+	switch trajectories.KindOf(v) {
 	case "true or false":
 		return word == "true", true
 	case "a string":
@@ -110,14 +112,14 @@ func truth(r *reader, v json.RawMessage, at *place) (bool, bool) {
 			return f == 1, true
 		}
 	}
-	r.wrong(at, "true or false is needed, this is %s", kindOf(v))
+	r.wrong(at, "true or false is needed, this is %s", trajectories.KindOf(v))
 	return false, false
 }
 
 // mapping is an object that may hold anything.
 func mapping(r *reader, v json.RawMessage, at *place) (json.RawMessage, bool) {
-	if kindOf(v) != "an object" {
-		r.wrong(at, "an object is needed, this is %s", kindOf(v))
+	if trajectories.KindOf(v) != "an object" {
+		r.wrong(at, "an object is needed, this is %s", trajectories.KindOf(v))
 		return nil, false
 	}
 	return v, true
@@ -142,13 +144,13 @@ func oneOf(words ...string) read[string] {
 
 // effort is a string or a number.
 func effort(r *reader, v json.RawMessage, at *place) (json.RawMessage, bool) {
-	switch kindOf(v) {
+	switch trajectories.KindOf(v) {
 	case "a string":
 		return v, true
 	case "a number", "true or false":
 		_, ok := number(r, v, at)
 		return v, ok
 	}
-	r.wrong(at, "a string or a number is needed, this is %s", kindOf(v))
+	r.wrong(at, "a string or a number is needed, this is %s", trajectories.KindOf(v))
 	return nil, false
 }

@@ -155,7 +155,7 @@ func (b *builder) calls(e trajectories.Entry, step int) []ToolCall {
 }
 
 func isObject(text string) bool {
-	return kindOf(json.RawMessage(bytes.TrimSpace([]byte(text)))) == "an object" && json.Valid([]byte(text))
+	return trajectories.KindOf(json.RawMessage(bytes.TrimSpace([]byte(text)))) == "an object" && json.Valid([]byte(text))
 }
 
 // answer adds a message to the step that it is about: the one with its call,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/minibench/mini/model"
@@ -161,16 +162,11 @@ type tool struct {
 	Function model.Definition `json:"function"`
 }
 
-// raw says that the answers of providers are left out.
+// raw says that the answers of providers are left out: once, so that whoever
+// writes many documents can count.
 func (b *builder) raw() {
-	n := 0
-	for _, e := range b.t.Entries {
-		if e.Call != nil && len(e.Call.Raw) > 0 {
-			n++
-		}
-	}
-	if n > 0 {
-		b.lost = append(b.lost, fmt.Sprintf("the provider's own answers to %d calls: the format has no place for them", n))
+	if slices.ContainsFunc(b.t.Entries, func(e trajectories.Entry) bool { return e.Call != nil && len(e.Call.Raw) > 0 }) {
+		b.lost = append(b.lost, "the provider's own answers to calls, for which the format has no place")
 	}
 }
 

@@ -149,7 +149,7 @@ func field[T any](j *journal, name string, raw json.RawMessage) T {
 		j.problem(j.line, name, "%s is needed, this is null", wanted(v))
 	default:
 		if err := json.Unmarshal(raw, &v); err != nil {
-			j.problem(j.line, name, "%s is needed, this is %s", wanted(v), kindOf(raw))
+			j.problem(j.line, name, "%s is needed, this is %s", wanted(v), trajectories.KindOf(raw))
 		}
 	}
 	return v
@@ -214,7 +214,7 @@ func (j *journal) record(r trajectories.Record) bool {
 	if !first && r.Type == trajectories.TypeHeader {
 		j.problem(j.line, "type", "only the first record is the header")
 	}
-	if k := kindOf(r.Data); k != "an object" {
+	if k := trajectories.KindOf(r.Data); k != "an object" {
 		if r.Data == nil {
 			k = "nothing"
 		}

@@ -142,25 +142,6 @@ func plain(err error) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-func kindOf(v json.RawMessage) string {
-	if len(v) == 0 {
-		return "nothing"
-	}
-	switch v[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "true or false"
-	}
-	return "a number"
-}
-
 var plainKey = regexp.MustCompile(`^[\w$-]{1,80}$`)
 
 // clip bounds and cleans a key of a stranger's.

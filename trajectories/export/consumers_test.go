@@ -83,7 +83,7 @@ func messages(value any, o export.Options) ([]map[string]any, error) {
 		return nil, fmt.Errorf("no list of messages: %v", value)
 	}
 	var all []map[string]any
-	open := map[string]bool{}
+	open := map[string]any{} // the tools of calls without a result, by their ids
 	before := ""
 	for i, v := range list {
 		m, ok := v.(map[string]any)
@@ -106,7 +106,7 @@ func messages(value any, o export.Options) ([]map[string]any, error) {
 			}
 		case role == "tool":
 			id, _ := m["tool_call_id"].(string)
-			if !open[id] || m["name"] != "bash" {
+			if open[id] == nil || m["name"] != open[id] {
 				return nil, fmt.Errorf("message %d answers %q of %v", i, id, m["name"])
 			}
 			delete(open, id)
@@ -119,13 +119,13 @@ func messages(value any, o export.Options) ([]map[string]any, error) {
 	return all, nil
 }
 
-func readCalls(m map[string]any, open map[string]bool, o export.Options) error {
+func readCalls(m map[string]any, open map[string]any, o export.Options) error {
 	calls, _ := m["tool_calls"].([]any)
 	for _, v := range calls {
 		c, _ := v.(map[string]any)
 		f, _ := c["function"].(map[string]any)
 		id, _ := c["id"].(string)
-		if c["type"] != "function" || f["name"] != "bash" || id == "" {
+		if name, _ := f["name"].(string); c["type"] != "function" || name == "" || id == "" {
 			return fmt.Errorf("call %v", c)
 		}
 		switch args := f["arguments"].(type) {
@@ -140,7 +140,7 @@ func readCalls(m map[string]any, open map[string]bool, o export.Options) error {
 		default:
 			return fmt.Errorf("arguments %v", args)
 		}
-		open[id] = true
+		open[id] = f["name"]
 	}
 	return nil
 }
@@ -224,6 +224,29 @@ func readAxolotl(row map[string]any, o export.Options) error {
 // alternate, or that do not end with a reply; a function call is JSON but for
 // one block of thinking before it.
 func readLLaMAFactory(row map[string]any, o export.Options) error {
+	if err := readTurns(row, o); err != nil {
+		return err
+	}
+	system, ok := row["system"].(string)
+	tools, is := row["tools"].(string)
+	if !ok || !is || system == "" {
+		return fmt.Errorf("system %v, tools %v", row["system"], row["tools"])
+	}
+	if tools == "" {
+		return nil
+	}
+	var defs []struct {
+		Name       string         `json:"name"`
+		Parameters map[string]any `json:"parameters"`
+	}
+	if err := json.Unmarshal([]byte(tools), &defs); err != nil || len(defs) != 1 || defs[0].Name != "bash" || defs[0].Parameters == nil {
+		return fmt.Errorf("tools %q: %w", tools, err)
+	}
+	return nil
+}
+
+// readTurns: human or observation, then gpt or function_call, strictly in turns.
+func readTurns(row map[string]any, o export.Options) error {
 	list, _ := row["conversations"].([]any)
 	if len(list) == 0 || len(list)%2 != 0 {
 		return fmt.Errorf("%d turns", len(list))
@@ -244,21 +267,6 @@ func readLLaMAFactory(row map[string]any, o export.Options) error {
 				return fmt.Errorf("turn %d: %w", i, err)
 			}
 		}
-	}
-	system, ok := row["system"].(string)
-	tools, is := row["tools"].(string)
-	if !ok || !is || system == "" {
-		return fmt.Errorf("system %v, tools %v", row["system"], row["tools"])
-	}
-	if tools == "" {
-		return nil
-	}
-	var defs []struct {
-		Name       string         `json:"name"`
-		Parameters map[string]any `json:"parameters"`
-	}
-	if err := json.Unmarshal([]byte(tools), &defs); err != nil || len(defs) != 1 || defs[0].Name != "bash" || defs[0].Parameters == nil {
-		return fmt.Errorf("tools %q: %w", tools, err)
 	}
 	return nil
 }

@@ -11,13 +11,14 @@ type losses map[string]int
 
 // The losses, and what else a reader of the rows should know.
 const (
-	lostImages    = "images that the format has no place for"
-	lostText      = "text beside a tool call, for which the format has no place"
-	movedText     = "text beside a tool call that was put between <think> and </think>"
-	joinedResults = "results of several calls of a reply that are one observation"
-	fullHistory   = "attempts whose calls were not all sent the whole history that the row has"
-	learnsRefused = "replies of which the user refused a part, which are learned all the same"
-	learnsRest    = "completions that hold observations too: a trainer without masks learns them"
+	lostImages      = "images that the format has no place for"
+	lostText        = "text beside a tool call, for which the format has no place"
+	movedText       = "text beside a tool call that was put between <think> and </think>"
+	joinedResults   = "results of several calls of a reply that are one observation"
+	fullHistory     = "attempts whose calls were not all sent the whole history that the row has"
+	learnsRefused   = "replies of which the user refused a part, which are learned all the same"
+	learnsInherited = "replies of the attempt that this one goes on from, which are learned all the same"
+	learnsRest      = "completions that hold observations too: a trainer without masks learns them"
 )
 
 // speaker writes messages in OpenAI's form.

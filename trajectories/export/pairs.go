@@ -70,6 +70,8 @@ func (w *writer) pair(a, b candidate) error {
 		return Refusal("one attempt is the beginning of the other")
 	case a.turns[at].Role != model.Assistant || b.turns[at].Role != model.Assistant:
 		return Refusal("the prompts differ before any reply does")
+	case !a.turns[at].learn || !b.turns[at].learn:
+		return Refusal("the first replies that differ are not both to be learned from")
 	case !slices.EqualFunc(a.item.Header.Tools, b.item.Header.Tools, func(x, y model.Definition) bool {
 		return x.Name == y.Name && string(x.Parameters) == string(y.Parameters)
 	}):

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"strings"
 
 	"github.com/minibench/mini/trajectories"
 )
@@ -41,9 +42,12 @@ func ReadJournal(path string, all bool) (*trajectories.Transcript, string, error
 	if all {
 		records = trajectories.Scan(path, from)
 	}
-	t, err := trajectories.Gather(records)
+	t, err := trajectories.Gather(trajectories.InOrder(records))
 	if err == nil && t.Header.Format == "" {
 		err = errors.New("there is nothing in it")
+	}
+	if err != nil && strings.HasPrefix(err.Error(), path) { // with the line
+		return nil, "", err
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("read %s: %w", path, err)

@@ -2,6 +2,7 @@ package export
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -74,7 +75,13 @@ func (w *writer) whole(it *Item) ([]turn, error) {
 		return turns, nil
 	}
 	for _, t := range turns {
-		if t.Role == model.Assistant && !t.learn {
+		switch {
+		case t.Role != model.Assistant || t.learn:
+		case !t.reply:
+			return nil, refuse("replies in its prompt, which the model did not write, and %s has no way to say so; axolotl and prompt-completion have", w.form.name)
+		case it.Header.Inherited(t.record):
+			w.lost[learnsInherited]++
+		default:
 			w.lost[learnsRefused]++
 		}
 	}
@@ -109,7 +116,8 @@ type step struct {
 }
 
 // stepsOf are the replies of an attempt that are learned. Where faults are
-// dropped, prompts have none; else they are as they were sent.
+// dropped, prompts have none, and roles take turns in them; else they are as they
+// were sent.
 func stepsOf(it *Item, o Options) ([]step, error) {
 	turns := turnsOf(it.Transcript, o)
 	records := make([]int, len(turns))
@@ -119,7 +127,7 @@ func stepsOf(it *Item, o Options) ([]step, error) {
 	var steps []step
 	number := 0
 	for i, t := range turns {
-		if t.Role != model.Assistant {
+		if !t.reply {
 			continue
 		}
 		number++
@@ -138,7 +146,7 @@ func stepsOf(it *Item, o Options) ([]step, error) {
 				prompt, own = append(prompt, turn{Message: own[0]}), own[1:]
 			}
 		}
-		steps = append(steps, step{number, present(prompt), t})
+		steps = append(steps, step{number, present(prompt, o.Faults == DropFaults), t})
 	}
 	if len(steps) == 0 {
 		return nil, Refusal("no reply to learn from")
@@ -147,21 +155,26 @@ func stepsOf(it *Item, o Options) ([]step, error) {
 		if len(s.prompt) == 0 {
 			return nil, Refusal("a reply to nothing")
 		}
+		if o.Faults != DropFaults {
+			continue
+		}
+		if err := alternate(s.prompt); err != nil {
+			return nil, err
+		}
+		if last := s.prompt[len(s.prompt)-1].Role; last != model.User && last != model.Tool {
+			return nil, refuse("a reply after a message of the %s", last)
+		}
 	}
 	return steps, nil
 }
 
-// present are the turns that are not left out.
-func present(turns []turn) []turn {
+// present are the turns that are not left out; where they are to take turns,
+// those of the user in a row are one.
+func present(turns []turn, join bool) []turn {
+	again := func(i int) bool { return join && i > 0 && turns[i].Role == model.User && turns[i-1].Role == model.User }
 	for i := range turns {
-		if turns[i].left {
-			kept := append([]turn(nil), turns[:i]...)
-			for _, t := range turns[i:] {
-				if !t.left {
-					kept = append(kept, t)
-				}
-			}
-			return kept
+		if turns[i].left || again(i) {
+			return together(turns, join)
 		}
 	}
 	return turns
@@ -241,7 +254,7 @@ func (w *writer) labelled(items []*Item) error {
 		if err != nil {
 			return err
 		}
-		at := firstReply(turns)
+		at := firstLearned(turns)
 		w.lost[learnsRest]++
 		if err := w.completion(it, turns[:at], turns[at:], &label, 0); err != nil {
 			return err
@@ -250,13 +263,8 @@ func (w *writer) labelled(items []*Item) error {
 	return nil
 }
 
-func firstReply(turns []turn) int {
-	for i, t := range turns {
-		if t.Role == model.Assistant {
-			return i
-		}
-	}
-	return len(turns)
+func firstLearned(turns []turn) int {
+	return slices.IndexFunc(turns, func(t turn) bool { return t.learn })
 }
 
 // shred takes the rows apart for a parquet file.

@@ -12,7 +12,9 @@ type turn struct {
 	model.Message
 	record int    // of the journal; 0 where it stands in none
 	name   string // of the tool that a message of the role Tool answers for
-	// learn says that the model wrote it, and that it is meant to do so again.
+	reply  bool   // the model's own, not one that stands in its prompt
+	// learn says that the model wrote it, in this attempt, and that it is meant to
+	// do so again.
 	learn bool
 	// left says that it is left out: a fault, or the answer to one.
 	left bool
@@ -29,6 +31,7 @@ func refuse(format string, args ...any) error { return Refusal(fmt.Sprintf(forma
 // turnsOf are all messages of an attempt, with what the options say of faults.
 func turnsOf(t *trajectories.Transcript, o Options) []turn {
 	turns := make([]turn, len(t.Entries))
+	var calls []model.Call // of the newest reply, be it one of the prompt
 	for at := 0; at < len(t.Entries); {
 		end := at + 1
 		for end < len(t.Entries) && t.Entries[end].Cause != trajectories.CauseReply {
@@ -38,10 +41,18 @@ func turnsOf(t *trajectories.Transcript, o Options) []turn {
 			e := &t.Entries[i]
 			turns[i] = turn{Message: e.Message.Message, record: e.Record}
 			turns[i].Reasoning, turns[i].Content = think(e.Message.Message, o.Reasoning)
+			if e.Role == model.Assistant {
+				calls = e.Calls
+			}
+			if e.Role == model.Tool {
+				turns[i].name = called(calls, e.CallID)
+			}
 		}
 		if t.Entries[at].Cause == trajectories.CauseReply {
 			last := end == len(t.Entries)
 			weigh(turns[at:end], t.Entries[at:end], last && gaveUp(t.Outcome), o.Faults)
+			// What another attempt was gone on from is learned there.
+			turns[at].learn = turns[at].learn && !t.Header.Inherited(turns[at].record)
 		}
 		at = end
 	}
@@ -69,10 +80,9 @@ func gaveUp(o *trajectories.Outcome) bool { return o != nil && o.ExitStatus == "
 // weigh decides on a reply and the answers to it.
 func weigh(turns []turn, entries []trajectories.Entry, gaveUp bool, faults Faults) {
 	reply := &turns[0]
-	reply.learn = true
+	reply.reply, reply.learn = true, true
 	ran, refused := len(entries[0].Ran) > 0, gaveUp
 	for i := 1; i < len(entries); i++ {
-		turns[i].name = called(reply.Calls, turns[i].CallID)
 		switch entries[i].Cause {
 		case trajectories.CauseObservation, trajectories.CauseMalformedPatch:
 			ran = true
@@ -118,20 +128,11 @@ func called(calls []model.Call, id string) string {
 // is learned, for nobody learns from it. It is refused where roles do not take
 // turns.
 func conversation(all []turn) ([]turn, error) {
-	var turns []turn
+	turns := together(all, true)
 	learned := 0
-	for _, t := range all {
-		if t.left {
-			continue
-		}
-		n := len(turns)
-		if t.Role == model.User && n > 0 && turns[n-1].Role == model.User {
-			turns[n-1] = joined(turns[n-1], t)
-		} else {
-			turns = append(turns, t)
-		}
+	for i, t := range turns {
 		if t.learn {
-			learned = len(turns)
+			learned = i + 1
 		}
 	}
 	turns = turns[:learned]
@@ -139,6 +140,23 @@ func conversation(all []turn) ([]turn, error) {
 		return nil, Refusal("no reply to learn from")
 	}
 	return turns, alternate(turns)
+}
+
+// together are the turns that are not left out, with those of the user in a row
+// as one where that is wanted.
+func together(all []turn, join bool) []turn {
+	var turns []turn
+	for _, t := range all {
+		n := len(turns)
+		switch {
+		case t.left:
+		case join && t.Role == model.User && n > 0 && turns[n-1].Role == model.User:
+			turns[n-1] = joined(turns[n-1], t)
+		default:
+			turns = append(turns, t)
+		}
+	}
+	return turns
 }
 
 func joined(a, b turn) turn {

@@ -2,6 +2,7 @@ package sieve
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"github.com/minibench/mini/model"
@@ -36,13 +37,18 @@ func (s *scanner) clean(it *export.Item, training bool) []Found {
 	c := &cleaner{scanner: s, file: nameOf(it)}
 	c.header(&it.Header)
 	if it.Import != nil {
-		c.bytes((*[]byte)(&it.Import.Extra))
+		c.json(&it.Import.Extra)
+		c.texts(it.Import.Lost)
 	}
 	for i := range it.Entries {
 		c.entry(&it.Entries[i])
 	}
 	for i := range it.Setup {
 		c.ran(&it.Setup[i])
+	}
+	for i := range it.Others {
+		c.record = it.Others[i].ID
+		c.json(&it.Others[i].Data)
 	}
 	c.record = 0
 	for i := range it.Failed {
@@ -54,6 +60,7 @@ func (s *scanner) clean(it *export.Item, training bool) []Found {
 	if it.Diff != nil {
 		c.text(&it.Diff.Problem)
 		c.text(&it.Diff.Error)
+		c.texts(it.Diff.Omitted)
 	}
 	if !training {
 		c.leave = leaveShapes
@@ -75,6 +82,8 @@ func (c *cleaner) text(s *string) { *s = redact(c.scanner, *s, c.leave, c.note) 
 
 func (c *cleaner) bytes(b *[]byte) { *b = redact(c.scanner, *b, c.leave, c.note) }
 
+func (c *cleaner) json(raw *json.RawMessage) { *raw = redactJSON(c.scanner, *raw, c.leave, c.note) }
+
 func (c *cleaner) texts(list []string) {
 	for i := range list {
 		c.text(&list[i])
@@ -89,12 +98,12 @@ func (c *cleaner) note(s secret, left bool) {
 }
 
 func (c *cleaner) header(h *trajectories.Header) {
-	c.bytes((*[]byte)(&h.Config))
+	c.json(&h.Config)
 	c.text(&h.Image)
 	h.Tools = slices.Clone(h.Tools) // may be shared by attempts that are read side by side
 	for i := range h.Tools {
 		c.text(&h.Tools[i].Description)
-		c.bytes((*[]byte)(&h.Tools[i].Parameters))
+		c.json(&h.Tools[i].Parameters)
 	}
 }
 
@@ -102,7 +111,7 @@ func (c *cleaner) entry(e *trajectories.Entry) {
 	c.record = e.Record
 	c.text(&e.Content)
 	c.text(&e.Reasoning)
-	c.bytes((*[]byte)(&e.Kept))
+	c.json(&e.Kept)
 	c.texts(e.Actions)
 	c.calls(e.Calls)
 	if e.Call != nil {
@@ -113,6 +122,7 @@ func (c *cleaner) entry(e *trajectories.Entry) {
 			if m := e.Context.Sent[i].Message; m != nil {
 				c.text(&m.Content)
 				c.text(&m.Reasoning)
+				c.json(&m.Kept)
 				c.calls(m.Calls)
 			}
 		}
@@ -125,14 +135,16 @@ func (c *cleaner) entry(e *trajectories.Entry) {
 func (c *cleaner) calls(calls []model.Call) {
 	for i := range calls {
 		c.text(&calls[i].Name)
-		c.text(&calls[i].Arguments)
+		if _, ok := next(c.scanner, calls[i].Arguments, 0); ok {
+			calls[i].Arguments = string(redactJSON(c.scanner, []byte(calls[i].Arguments), c.leave, c.note))
+		}
 	}
 }
 
 // call looks at what a provider answered beside the message.
 func (c *cleaner) call(call *trajectories.Call) {
 	c.text(&call.Error)
-	c.bytes((*[]byte)(&call.Raw))
+	c.json(&call.Raw)
 	for i := range call.Attempts {
 		c.text(&call.Attempts[i].Error)
 	}
@@ -143,6 +155,9 @@ func (c *cleaner) ran(r *trajectories.Ran) {
 	c.text(&r.Command)
 	c.bytes((*[]byte)(&r.Output))
 	c.text(&r.Exception)
+	for i := range r.Background {
+		c.text(&r.Background[i].Name)
+	}
 }
 
 func (c *cleaner) outcome(o *trajectories.Outcome) {

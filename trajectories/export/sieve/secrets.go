@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/minibench/mini/trajectories"
 )
 
 // Secrets says what becomes of attempts in which secrets were found. Whatever
@@ -109,15 +111,28 @@ func ordinary(value string) bool {
 	return len(value) < leastKnown || strings.IndexFunc(value, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
 }
 
-// formsOf are the ways in which a value may be written.
+// formsOf are the ways in which a value may be written: as it is, in JSON, in
+// JSON within JSON as the arguments of calls stand in an answer, and in a URL.
 func formsOf(value string) []string {
-	forms := []string{value}
-	if quoted, err := json.Marshal(value); err == nil {
-		forms = append(forms, strings.Trim(string(quoted), `"`))
+	forms := []string{value, url.QueryEscape(value), url.PathEscape(value)}
+	for within := []string{value}; len(forms) < 3+2+4; {
+		var quoted []string
+		for _, text := range within {
+			quoted = append(quoted, inJSON(text, json.Marshal), inJSON(text, trajectories.Encode)) // one escapes < and &
+		}
+		forms, within = append(forms, quoted...), quoted
 	}
-	forms = append(forms, url.QueryEscape(value), url.PathEscape(value))
 	slices.Sort(forms)
 	return slices.Compact(forms)
+}
+
+// inJSON is a text as JSON has it between its quotes.
+func inJSON(text string, encode func(any) ([]byte, error)) string {
+	quoted, err := encode(text)
+	if err != nil || len(quoted) < 2 {
+		return text
+	}
+	return string(quoted[1 : len(quoted)-1])
 }
 
 // index fills the table.

@@ -224,10 +224,14 @@ func TestKnownValues(t *testing.T) {
 		{Name: "WORD_KEY", Value: "ordinary"},
 		{Name: "A_KEY", Value: "common-beginning"},
 		{Name: "B_KEY", Value: "common-beginning-and-more\n"},
+		{Name: "C_KEY", Value: `quoted"&more`},
 	}
 	for text, want := range map[string]string{
 		"x" + value + "y":                           "x[redacted]y",
 		`{"k":"pass/word\"+` + "\u00e4" + ` 1"}`:    `{"k":"[redacted]"}`,
+		`{"k":"quoted\"&more"}`:                     `{"k":"[redacted]"}`,
+		`{"k":"{\"a\":\"quoted\\\"\u0026more\"}"}`:  `{"k":"{\"a\":\"[redacted]\"}"}`,
+		`{"k":"{\"a\":\"quoted\\\"&more\"}"}`:       `{"k":"{\"a\":\"[redacted]\"}"}`,
 		"https://h/?k=pass%2Fword%22%2B%C3%A4+1&x":  "https://h/?k=[redacted]&x",
 		"https://h/pass%2Fword%22+%C3%A4%201/x":     "https://h/[redacted]/x",
 		"common-beginning-and-more":                 "[redacted]",

@@ -80,12 +80,8 @@ var instances = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-var (
-	// official matches the images of the official sets, and what they are for.
-	official = regexp.MustCompile(`(?:^|/)sweb\.eval\.[a-z0-9_]+\.([a-z0-9._-]+?)(?:[:@].*)?$`)
-	// numbered matches ids of the SWE-bench family: owner, name, number.
-	numbered = regexp.MustCompile(`^([a-z0-9._-]+)__([a-z0-9._-]+)-[0-9]+$`)
-)
+// official matches the images of the official sets, and what they are for.
+var official = regexp.MustCompile(`(?:^|/)sweb\.eval\.[a-z0-9_]+\.([a-z0-9._-]+?)(?:[:@].*)?$`)
 
 // testSet is the test set that an attempt's instance belongs to, if any.
 func testSet(it *export.Item) string {
@@ -110,24 +106,57 @@ func testSet(it *export.Item) string {
 }
 
 // testID is the set of an instance by its id, which may be written as in the
-// names of images, or as the end of a path.
+// names of images, as the address of an issue, or stand within a longer name: an
+// attempt that was imported is often called as its file was, for a run, a cost,
+// and the instance at last.
 func testID(id string) string {
-	id = strings.ToLower(id[strings.LastIndexByte(id, '/')+1:])
-	id = strings.Replace(id, "_1776_", "__", 1)
-	if set := instances()[id]; set != "" {
-		return set
-	}
-	m := numbered.FindStringSubmatch(id)
-	if m == nil {
-		return ""
-	}
-	for _, set := range slices.Sorted(maps.Keys(wholeRepos)) {
-		if slices.Contains(wholeRepos[set], m[1]+"/"+m[2]) {
-			return set
+	name := squashed(id)
+	for _, at := range digits.FindAllStringIndex(name, -1) {
+		before := strings.TrimSuffix(name[:at[0]], "-")
+		for _, r := range testRepos() {
+			if before != r.squashed && !strings.HasSuffix(before, "-"+r.squashed) {
+				continue
+			}
+			if set := instances()[r.id+"-"+name[at[0]:at[1]]]; set != "" {
+				return set
+			}
+			if r.whole != "" {
+				return r.whole
+			}
 		}
 	}
 	return ""
 }
+
+// digits matches the numbers of a squashed name.
+var digits = regexp.MustCompile(`\b[0-9]+\b`)
+
+// between matches what stands between the parts of an id, however it is written.
+var between = regexp.MustCompile(`_1776_|[^a-z0-9]+(?:(?:issues|pull|pr)[^a-z0-9]+)?`)
+
+// squashed is a name in small letters, with one - between its words.
+func squashed(name string) string { return between.ReplaceAllString(strings.ToLower(name), "-") }
+
+// testRepo is a repository that test sets take instances from.
+type testRepo struct {
+	id, squashed string // as ids begin
+	whole        string // the set that every issue counts as; empty where ids are listed
+}
+
+var testRepos = sync.OnceValue(func() []testRepo {
+	all := map[string]testRepo{}
+	for id := range instances() {
+		id = id[:strings.LastIndexByte(id, '-')]
+		all[id] = testRepo{id: id, squashed: squashed(id)}
+	}
+	for set, repos := range wholeRepos {
+		for _, repo := range repos {
+			id := strings.Replace(repo, "/", "__", 1)
+			all[id] = testRepo{id, squashed(id), set}
+		}
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b testRepo) int { return strings.Compare(a.id, b.id) })
+})
 
 // extension is that of a file of rows.
 var extension = regexp.MustCompile(`\.(?:jsonl?|parquet|csv)(?:\.gz)?$`)

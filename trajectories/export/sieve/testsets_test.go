@@ -28,6 +28,16 @@ func TestTestIDs(t *testing.T) {
 		"chartjs__Chart.js-10301":                 "SWE-bench Multimodal (dev)",
 		"PrismJS__prism-1602":                     "SWE-bench Multimodal",
 		"GoogleChrome__lighthouse-10505":          "SWE-bench Multimodal",
+		"002-cost_2_1__sympy__sympy-21379":        "SWE-bench Verified",
+		"Sympy__SymPy-21379.traj":                 "SWE-bench Verified",
+		"run-7_django__django-11099_attempt-2":    "SWE-bench Verified",
+		"scikit-learn/scikit-learn-25232":         "SWE-bench Verified",
+		"scikit-learn_scikit-learn-1":             "SWE-bench",
+		"django-django-11099":                     "SWE-bench Verified",
+		"django/django#11099":                     "SWE-bench Verified",
+		"https://github.com/django/django/pull/1": "SWE-bench",
+		"7__my__django-11099":                     "",
+		"notdjango__django-11099":                 "",
 		"sqlfluff__sqlfluff-2419":                 "", // the dev part
 		"pydantic__pydantic-5386":                 "", // SWE-Gym
 		"getmoto__moto-5752":                      "",

@@ -16,7 +16,11 @@ const listedNames = 10
 // WriteText prints the report for a terminal of that width, in columns.
 func (r *Report) WriteText(w io.Writer, width int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s kept, %s written\n", grouped(r.Kept), plural(r.Attempts, "attempt"), plural(r.Rows, "row"))
+	fmt.Fprintf(&b, "%s of %s kept", grouped(r.Kept), plural(r.Attempts, "attempt"))
+	if r.Rows > 0 { // files of other tools have none
+		fmt.Fprintf(&b, ", %s written", plural(r.Rows, "row"))
+	}
+	b.WriteByte('\n')
 	r.writeDropped(&b, width)
 	r.writeSplits(&b)
 	writeCounts(&b, "repositories", r.Repos, width)

@@ -259,14 +259,20 @@ func (src *exportSource) folders() []string {
 	return names
 }
 
-var issueNumber = regexp.MustCompile(`-\d+$`)
+// sweBenchID matches the id of an instance as SWE-bench makes ids, alone or at
+// the end of a longer name: no owner on GitHub has a _ in its name.
+var sweBenchID = regexp.MustCompile(`(?:^|_|/)([A-Za-z0-9][A-Za-z0-9-]*)__([A-Za-z0-9._-]+)-\d+$`)
 
-// repoOf is "owner/name" by the id of an instance, as SWE-bench makes ids; empty
-// for others.
+// repoOf is "owner/name" by the id of an instance; empty where it does not say.
 func repoOf(id string) string {
-	owner, rest, ok := strings.Cut(id, "__")
-	if !ok || !issueNumber.MatchString(rest) {
-		return ""
+	for {
+		m := sweBenchID.FindStringSubmatch(id)
+		if m == nil {
+			return ""
+		}
+		if !strings.Contains(m[2], "__") {
+			return m[1] + "/" + m[2]
+		}
+		_, id, _ = strings.Cut(id, "__") // what stood before it was no owner
 	}
-	return owner + "/" + issueNumber.ReplaceAllString(rest, "")
 }
