@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -32,12 +34,17 @@ const (
 // beside observations.
 func (b *bench) export(ctx context.Context) error {
 	b.title("export: %d attempts, %d steps", exportAttempts, exportAttempts*exportSteps)
-	run := filepath.Join(b.tmp, "synthetic")
-	size, err := synthesize(ctx, run)
-	if err != nil {
-		return err
+	run := b.run
+	if run == "" {
+		run = filepath.Join(b.tmp, "synthetic")
 	}
-	b.row("journals", float64(size)/1e6, "MB")
+	if _, err := os.Stat(run); errors.Is(err, fs.ErrNotExist) {
+		size, err := synthesize(ctx, run)
+		if err != nil {
+			return err
+		}
+		b.row("journals", float64(size)/1e6, "MB")
+	}
 	for _, args := range [][]string{
 		{"--format", "openai"},
 		{"--format", "sharegpt"},
@@ -93,8 +100,13 @@ func (b *bench) exportAs(ctx context.Context, run string, args []string) error {
 	return nil
 }
 
+// synthesize makes the whole run. Its folder has its name when it is complete.
 func synthesize(ctx context.Context, run string) (int64, error) {
-	return synthesizePart(ctx, run, exportAttempts)
+	size, err := synthesizePart(ctx, run+".partial", exportAttempts)
+	if err != nil {
+		return 0, errors.Join(err, os.RemoveAll(run+".partial"))
+	}
+	return size, os.Rename(run+".partial", run)
 }
 
 // synthesizePart makes up the folder of a run, of attempts that call a tool.
