@@ -15,10 +15,13 @@ type lines struct {
 	long []byte // what a line is put together in that is in two buffers of in
 }
 
-var freeLines = sync.Pool{New: func() any { return &lines{in: bufio.NewReaderSize(nil, 64<<10)} }}
+var freeLines sync.Pool
 
 func linesOf(r io.Reader) *lines {
-	l := freeLines.Get().(*lines) //nolint:forcetypeassert // nothing else is put in
+	l, ok := freeLines.Get().(*lines)
+	if !ok {
+		l = &lines{in: bufio.NewReaderSize(nil, 64<<10)}
+	}
 	l.in.Reset(r)
 	return l
 }

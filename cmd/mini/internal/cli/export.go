@@ -138,8 +138,8 @@ func (o *exportOptions) check() error {
 // An export is all work, and holds few attempts at a time: memory that would be
 // collected early is better used. Near the limit it is collected early after all.
 const (
-	exportGCPercent = 400
-	exportMemory    = 192 << 20
+	exportGCPercent = 300
+	exportMemory    = 144 << 20
 )
 
 func (o *exportOptions) run(ctx context.Context, s Streams, args []string) error {
