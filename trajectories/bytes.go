@@ -59,6 +59,9 @@ func (s *Seconds) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return fmt.Errorf("seconds: %w", err)
 	}
-	*s = Seconds(math.Round(f * float64(time.Second))) // a part of a nanosecond is the float's
+	*s = secondsOf(f)
 	return nil
 }
+
+// secondsOf rounds to nanoseconds: a part of one is the float's.
+func secondsOf(f float64) Seconds { return Seconds(math.Round(f * float64(time.Second))) }

@@ -3,7 +3,6 @@ package trajectories
 import (
 	"bytes"
 	"encoding/json"
-	"unicode/utf8"
 
 	"github.com/minibench/mini/model"
 )
@@ -35,9 +34,9 @@ func (m *Message) quick(data []byte) bool {
 		case "cause":
 			m.Cause, ok = quoted[Cause](value)
 		case "tool_calls":
-			ok = json.Unmarshal(value, &m.Calls) == nil
+			m.Calls, ok = list(value, toolCall)
 		case "actions":
-			ok = json.Unmarshal(value, &m.Actions) == nil
+			m.Actions, ok = list(value, quoted[string])
 		case "images":
 			ok = json.Unmarshal(value, &m.Images) == nil
 		case "kept":
@@ -48,6 +47,93 @@ func (m *Message) quick(data []byte) bool {
 		}
 		return ok
 	})
+}
+
+// toolCall reads a call in OpenAI's form, as a Journal writes it.
+func toolCall(data []byte) (c model.Call, ok bool) {
+	ok = eachMember(data, func(key, value []byte) (ok bool) {
+		switch string(key) {
+		case "id":
+			c.ID, ok = quoted[string](value)
+		case "type":
+			_, ok = quoted[string](value)
+		case "function":
+			ok = eachMember(value, func(key, value []byte) (ok bool) {
+				switch string(key) {
+				case "name":
+					c.Name, ok = quoted[string](value)
+				case "arguments":
+					c.Arguments, ok = quoted[string](value)
+				}
+				return ok
+			})
+		}
+		return ok
+	})
+	return c, ok
+}
+
+// unmarshal reads the data of a call. There is one for every reply.
+func (c *Call) unmarshal(data []byte) error {
+	var quick Call
+	if quick.quick(data) {
+		*c = quick
+		return nil
+	}
+	return json.Unmarshal(data, c)
+}
+
+// quick reads a call of which nothing is out of the ordinary; false leaves it to
+// encoding/json.
+func (c *Call) quick(data []byte) bool {
+	return eachMember(data, func(key, value []byte) (ok bool) {
+		switch string(key) {
+		case "usage":
+			ok = quickUsage(&c.Usage, value)
+		case "cost":
+			c.Cost, ok = number[model.Cost](value)
+		case "finish_reason":
+			c.Finish, ok = quoted[model.Finish](value)
+		case "model":
+			c.Model, ok = quoted[string](value)
+		case "start":
+			ok = c.Start.UnmarshalJSON(value) == nil
+		case "duration":
+			ok = quickSeconds(&c.Duration, value)
+		case "waited":
+			ok = quickSeconds(&c.Waited, value)
+		case "tries":
+			c.Tries, ok = whole[int](value)
+		case "raw":
+			c.Raw = bytes.Clone(value)
+			ok = json.Valid(value)
+		}
+		return ok
+	})
+}
+
+func quickUsage(u *model.Usage, data []byte) bool {
+	return eachMember(data, func(key, value []byte) (ok bool) {
+		switch string(key) {
+		case "prompt_tokens":
+			u.Prompt, ok = whole[int64](value)
+		case "completion_tokens":
+			u.Completion, ok = whole[int64](value)
+		case "cached_tokens":
+			u.CacheRead, ok = whole[int64](value)
+		case "cache_write_tokens":
+			u.CacheWrite, ok = whole[int64](value)
+		case "reasoning_tokens":
+			u.Reasoning, ok = whole[int64](value)
+		}
+		return ok
+	})
+}
+
+func quickSeconds(s *Seconds, data []byte) bool {
+	n, ok := number[float64](data)
+	*s = secondsOf(n)
+	return ok
 }
 
 // Lean is the data of a call without what its provider said word by word, which
@@ -69,149 +155,4 @@ func Lean(call json.RawMessage) json.RawMessage {
 		return call
 	}
 	return append(lean, '}')
-}
-
-// eachMember calls f with the members of an object that has no white space
-// between them, and no escapes in their names, as a Journal writes it. It looks
-// at values only to find their ends. False means that the object, or f, is
-// otherwise.
-func eachMember(data []byte, f func(key, value []byte) bool) bool {
-	if len(data) < 2 || data[0] != '{' || data[len(data)-1] != '}' {
-		return false
-	}
-	if len(data) == 2 {
-		return true
-	}
-	for at := 1; ; at++ {
-		end := stringEnd(data, at)
-		if end < 0 || end+1 >= len(data) || data[end] != ':' {
-			return false
-		}
-		key, start := data[at+1:end-1], end+1
-		if at = valueEnd(data, start); at < 0 || at >= len(data) || bytes.IndexByte(key, '\\') >= 0 || !f(key, data[start:at]) {
-			return false
-		}
-		if at == len(data)-1 {
-			return true
-		}
-		if data[at] != ',' {
-			return false
-		}
-	}
-}
-
-// stringEnd is where the string ends that begins here; -1 where none does.
-func stringEnd(data []byte, at int) int {
-	if at >= len(data) || data[at] != '"' {
-		return -1
-	}
-	for at++; at < len(data); {
-		n := bytes.IndexByte(data[at:], '"')
-		if n < 0 {
-			return -1
-		}
-		at += n + 1
-		slashes := 0
-		for data[at-2-slashes] == '\\' { // it ends at the quote that begins the string
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return at
-		}
-	}
-	return -1
-}
-
-// valueEnd is where the value ends that begins here; -1 where none does.
-func valueEnd(data []byte, at int) int {
-	depth := 0
-	for at < len(data) {
-		switch data[at] {
-		case '"':
-			if at = stringEnd(data, at); at < 0 {
-				return -1
-			}
-			if depth == 0 {
-				return at
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth == 0 {
-				return at // of a number or a word
-			}
-			if depth--; depth == 0 {
-				return at + 1
-			}
-		case ',':
-			if depth == 0 {
-				return at
-			}
-		case ' ', '\t', '\n', '\r':
-			if depth == 0 {
-				return -1
-			}
-		}
-		at++
-	}
-	return -1
-}
-
-// unescaped are what the short escapes stand for.
-var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
-
-// quoted reads a string; false leaves it to encoding/json.
-func quoted[T ~string](value []byte) (T, bool) {
-	if len(value) < 2 || value[0] != '"' || stringEnd(value, 0) != len(value) {
-		return "", false
-	}
-	value = value[1 : len(value)-1]
-	if !utf8.Valid(value) {
-		return "", false
-	}
-	next := bytes.IndexByte(value, '\\')
-	if next < 0 {
-		return T(value), printing(value)
-	}
-	plain := make([]byte, 0, len(value))
-	for {
-		if !printing(value[:next]) {
-			return "", false
-		}
-		plain = append(plain, value[:next]...)
-		c, number := unescaped[value[next+1]], value[next+1] == 'u'
-		switch value = value[next+2:]; {
-		case number: // rare enough
-			return slowText[T](plain, value)
-		case c == 0:
-			return "", false
-		}
-		plain = append(plain, c)
-		if next = bytes.IndexByte(value, '\\'); next < 0 {
-			plain = append(plain, value...)
-			return T(plain), printing(value)
-		}
-	}
-}
-
-// slowText goes on before an escape by number, of which the first two bytes are
-// gone already.
-func slowText[T ~string](before, rest []byte) (T, bool) {
-	quoted := append(append([]byte(`"\u`), rest...), '"')
-	var s string
-	if json.Unmarshal(quoted, &s) != nil {
-		return "", false
-	}
-	return T(before) + T(s), true
-}
-
-// printing says that there are no control characters, which JSON forbids.
-func printing(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' {
-			return false
-		}
-	}
-	return true
 }

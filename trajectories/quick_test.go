@@ -22,7 +22,20 @@ var quickMessages = []struct {
 	{`{"role":"assistant","content":"","reasoning_content":"r","tool_calls":[{"id":"c","type":"function","function":{"name":"bash","arguments":"{\"command\":\"}]\"}"}}],"cause":"reply","actions":["}]"]}`, true},
 	{`{"role":"tool","content":"x","tool_call_id":"c","images":[{"media_type":"image/png","data":"cG5n"}],"kept":{"a":[1,2]},"cause":"observation"}`, true},
 	{`{"role":"user","content":"\u0000\u2028\ud83d\ude00 and \\","cause":"prompt"}`, true},
+	{`{"content":"\u001b[31mred\u001b[0m \ud83d \ude00\ud83d \ud83d\u0041 \uD83D\uDE00","cause":"prompt"}`, true},
+	{`{"tool_calls":[{"function":{"arguments":"a"},"id":"1"},{"function":{}},{}],"actions":[]}`, true},
+	{`{"tool_calls":[],"actions":["a","\"b\\"]}`, true},
 	{`{}`, true},
+	{`{"tool_calls":null}`, false},
+	{`{"tool_calls":[{"ID":"1"}]}`, false},
+	{`{"tool_calls":[{"function":{"name":1}}]}`, false},
+	{`{"actions":["a",]}`, false},
+	{`{"actions":["a" ]}`, false},
+	{`{"actions":["a",null]}`, false},
+	{`{"actions":["a"]]}`, false},
+	{`{"content":"\u00"}`, false},
+	{`{"content":"\u00g0"}`, false},
+	{`{"content":"\ud83d\u00"}`, false},
 	{`{"role":"user","content":"a","new":1}`, false},
 	{`{"role": "user"}`, false},
 	{`{"role":"user","content":null}`, false},
@@ -69,6 +82,83 @@ func sameMessage(t *testing.T, data []byte) {
 	}
 	if diff := cmp.Diff(slow, quick); diff != "" {
 		t.Fatalf("%q (-encoding/json +quick):\n%s", data, diff)
+	}
+}
+
+// quickCalls are data of calls; quick says which the fast way takes.
+var quickCalls = []struct {
+	data  string
+	quick bool
+}{
+	{`{"usage":{"prompt_tokens":2785,"completion_tokens":300,"cached_tokens":0,"cache_write_tokens":1,"reasoning_tokens":7},"cost":0.01,"finish_reason":"tool_calls","model":"m","start":"1970-01-01T00:00:00.5Z","duration":1.25,"waited":0.000000001,"tries":1,"raw":{"a":[1]}}`, true},
+	{`{"usage":{},"cost":0,"duration":123456789.5}`, true},
+	{`{}`, true},
+	{`{"cost":1e-7}`, false},
+	{`{"cost":-1}`, false},
+	{`{"cost":01}`, false},
+	{`{"cost":1.}`, false},
+	{`{"cost":.5}`, false},
+	{`{"cost":""}`, false},
+	{`{"tries":1.5}`, false},
+	{`{"tries":12345678901234567890}`, false},
+	{`{"usage":{"unpriced_calls":1}}`, false},
+	{`{"usage":null}`, false},
+	{`{"start":"now"}`, false},
+	{`{"start":1}`, false},
+	{`{"attempts":[]}`, false},
+	{`{"error":"503"}`, false},
+	{`{"raw":{]}`, false},
+}
+
+func TestQuickCall(t *testing.T) {
+	for _, tt := range quickCalls {
+		var c Call
+		if got := c.quick([]byte(tt.data)); got != tt.quick {
+			t.Errorf("%s: the fast way takes it: %v", tt.data, got)
+		}
+		sameCall(t, []byte(tt.data))
+	}
+}
+
+// FuzzQuickCall holds the fast way against encoding/json.
+func FuzzQuickCall(f *testing.F) {
+	for _, tt := range quickCalls {
+		f.Add([]byte(tt.data))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { sameCall(t, data) })
+}
+
+func sameCall(t *testing.T, data []byte) {
+	t.Helper()
+	var quick, slow Call
+	if !quick.quick(data) {
+		return
+	}
+	if err := json.Unmarshal(data, &slow); err != nil {
+		t.Fatalf("%q is taken, and is %v", data, err)
+	}
+	if diff := cmp.Diff(slow, quick); diff != "" {
+		t.Fatalf("%q (-encoding/json +quick):\n%s", data, diff)
+	}
+}
+
+// TestVerbatim tries every byte in every place of a text that is longer than what
+// is looked at in one go.
+func TestVerbatim(t *testing.T) {
+	for b := range 256 {
+		c := byte(b)
+		same := c >= ' ' && c < 0x80 && c != '"' && c != '\\'
+		for at := range 20 {
+			text := []byte("all of this is as it is, ~!#[]^_")[:20]
+			text[at] = c
+			want := at
+			if same {
+				want = len(text)
+			}
+			if got := Verbatim(text); got != want || Verbatim(string(text)) != want {
+				t.Errorf("%q: %d and %d, want %d", text, got, Verbatim(string(text)), want)
+			}
+		}
 	}
 }
 

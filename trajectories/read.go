@@ -1,7 +1,6 @@
 package trajectories
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -38,11 +37,10 @@ func Scan(name string, r io.Reader) iter.Seq2[Record, error] {
 // scan holds one line at a time, of at most limit bytes.
 func scan(name string, r io.Reader, limit int) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		in := bufio.NewReaderSize(r, 64<<10)
-		var line []byte
+		l := linesOf(r)
+		defer l.release()
 		for n := 1; ; n++ {
-			var err error
-			line, err = appendLine(in, line[:0], limit)
+			line, err := l.next(limit)
 			if err != nil && !errors.Is(err, io.EOF) {
 				yield(Record{}, fmt.Errorf("%s:%d: %w", name, n, err))
 				return
@@ -61,21 +59,6 @@ func scan(name string, r io.Reader, limit int) iter.Seq2[Record, error] {
 			if !yield(rec, nil) || !whole {
 				return
 			}
-		}
-	}
-}
-
-// appendLine reads up to and with the next line feed; io.EOF means that there
-// was none.
-func appendLine(in *bufio.Reader, line []byte, limit int) ([]byte, error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		if len(line)+len(part) > limit {
-			return nil, fmt.Errorf("line of more than %d bytes", limit)
-		}
-		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
 		}
 	}
 }

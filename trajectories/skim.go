@@ -1,14 +1,12 @@
 package trajectories
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"strconv"
-	"sync"
 	"time"
 )
 
@@ -17,17 +15,10 @@ import (
 // of a record is only good until the next one is asked for.
 func Skim(name string, r io.Reader, want func(Type) bool) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		s, ok := skims.Get().(*skim)
-		if !ok {
-			s = &skim{in: bufio.NewReaderSize(nil, 64<<10)}
-		}
-		defer s.release()
-		s.in.Reset(r)
-		in, line := s.in, s.line
-		defer func() { s.line = line }()
+		l := linesOf(r)
+		defer l.release()
 		for n := 1; ; n++ {
-			var err error
-			line, err = appendLine(in, line[:0], maxLine)
+			line, err := l.next(maxLine)
 			if err != nil && !errors.Is(err, io.EOF) {
 				yield(Record{}, fmt.Errorf("%s:%d: %w", name, n, err))
 				return
@@ -53,24 +44,6 @@ func Skim(name string, r io.Reader, want func(Type) bool) iter.Seq2[Record, erro
 				return
 			}
 		}
-	}
-}
-
-// skim is memory that one reading after the other uses: a journal is short, and
-// there are thousands.
-type skim struct {
-	in   *bufio.Reader
-	line []byte
-}
-
-var skims sync.Pool
-
-// release keeps the memory, unless a line was large.
-func (s *skim) release() {
-	const kept = 1 << 20
-	s.in.Reset(nil)
-	if cap(s.line) <= kept {
-		skims.Put(s)
 	}
 }
 

@@ -96,7 +96,7 @@ func (g *gatherer) take(r Record) error {
 	case TypeCall:
 		g.failed()
 		g.call = &Call{}
-		err = json.Unmarshal(r.Data, g.call)
+		err = g.call.unmarshal(r.Data)
 	case TypeContext:
 		g.failed()
 		g.context, g.sent = &Context{}, r

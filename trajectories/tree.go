@@ -1,7 +1,6 @@
 package trajectories
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -145,11 +144,10 @@ type survey struct {
 // it must.
 func look(name string, r io.Reader) (survey, error) {
 	s := survey{closed: true}
-	in := bufio.NewReaderSize(r, 64<<10)
-	var line []byte
+	l := linesOf(r)
+	defer l.release()
 	for n := 1; ; n++ {
-		var err error
-		line, err = appendLine(in, line[:0], maxLine)
+		line, err := l.next(maxLine)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return s, fmt.Errorf("%s:%d: %w", name, n, err)
 		}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +62,57 @@ func (s *script) ends(status string) *script {
 		End: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 	return s
+}
+
+// lived gives an attempt what only files of whole attempts have: its times, the
+// commands that were found in replies and what they did.
+func (s *script) lived() *script {
+	h := &s.t.Header
+	h.MiniVersion, h.Attempt, h.Sample, h.ModelClass, h.EnvironmentClass = "1.2.3", 1, 1, "openai", "docker"
+	h.Config = json.RawMessage(`{"agent":{"step_limit":9},"model":{"model_name":"` + h.ModelName + `"}}`)
+	start := s.t.Outcome.End.Add(-time.Minute)
+	var ran *[]trajectories.Ran // of the newest reply, those that nobody was told of
+	told := 0
+	for i := range s.t.Entries {
+		e := &s.t.Entries[i]
+		e.Time = start.Add(time.Duration(i) * time.Second)
+		switch e.Cause {
+		case trajectories.CauseReply:
+			e.Call.Start, e.Call.Tries, e.Call.Cost, e.Call.Model = e.Time, 1, 0.25, h.ModelName
+			e.Actions = commandsIn(e.Message.Message)
+			for n, command := range e.Actions {
+				x := trajectories.Execution{Command: command, Output: trajectories.Bytes(fmt.Sprintf("output %d\n", n)), Start: e.Time}
+				x.Bytes = int64(len(x.Output))
+				e.Ran = append(e.Ran, trajectories.Ran{Record: 100 + 10*i + n, Execution: x, Told: -1})
+			}
+			ran, told = &e.Ran, 0
+			s.t.Outcome.Steps++
+			s.t.Outcome.Cost += e.Call.Cost
+			s.t.Outcome.Usage = s.t.Outcome.Usage.Add(e.Call.Usage)
+		case trajectories.CauseObservation:
+			(*ran)[told].Told = i
+			told++
+		}
+	}
+	s.t.Outcome.Start = start
+	return s
+}
+
+// commandsIn are those of a reply: of its calls, else of its only block.
+func commandsIn(m model.Message) []string {
+	var commands []string
+	for _, c := range m.Calls {
+		var args struct {
+			Command string `json:"command"`
+		}
+		if json.Unmarshal([]byte(c.Arguments), &args) == nil && args.Command != "" {
+			commands = append(commands, args.Command)
+		}
+	}
+	if _, block, ok := strings.Cut(m.Content, "```bash\n"); ok {
+		commands = append(commands, strings.TrimSuffix(block, "\n```"))
+	}
+	return commands
 }
 
 func call(id, command string) model.Call {

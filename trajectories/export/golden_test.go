@@ -54,23 +54,29 @@ func TestDatasetInfo(t *testing.T) {
 	golden(t, "dataset_info.golden", data)
 }
 
-// TestFiles are the formats with files of their own.
+// TestFiles are the formats with files of their own, of attempts as an agent
+// leaves them: with what was run, when, and by which configuration.
 func TestFiles(t *testing.T) {
-	for format, want := range map[string]string{
-		export.Traj:  "owner__lib-1/owner__lib-1.traj.json",
-		export.ATIF:  "owner__lib-1/owner__lib-1.json",
-		export.Preds: "preds.json",
+	for _, tt := range []struct {
+		format, golden, want string
+		s                    *script
+	}{
+		{export.Traj, "traj", "owner__lib-1/owner__lib-1.traj.json", textual()},
+		{export.Traj, "traj-calls", "owner__lib-1/owner__lib-1.traj.json", calling()},
+		{export.ATIF, "atif", "owner__lib-1/owner__lib-1.json", textual()},
+		{export.ATIF, "atif-calls", "owner__lib-1/owner__lib-1.json", calling()},
+		{export.Preds, "preds", "preds.json", textual()},
 	} {
-		t.Run(format, func(t *testing.T) {
-			dir, r := run(t, export.Options{Format: format}, item("owner__lib-1", 1, "resolved", textual()))
-			if len(r.Files) != 1 || r.Files[0].Name != want {
-				t.Fatalf("files %+v, want %s", r.Files, want)
+		t.Run(tt.golden, func(t *testing.T) {
+			dir, r := run(t, export.Options{Format: tt.format}, item("owner__lib-1", 1, "resolved", tt.s.lived()))
+			if len(r.Files) != 1 || r.Files[0].Name != tt.want {
+				t.Fatalf("files %+v, want %s", r.Files, tt.want)
 			}
-			data, err := os.ReadFile(filepath.Join(dir, want))
+			data, err := os.ReadFile(filepath.Join(dir, tt.want))
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, format+".golden", data)
+			golden(t, tt.golden+".golden", data)
 		})
 	}
 }

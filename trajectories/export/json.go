@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
 )
 
 // row is one line of JSON as it grows. Rows are written by hand, for they are
@@ -85,25 +86,13 @@ func (r *row) image(img model.Image) {
 
 const hexDigits = "0123456789abcdef"
 
-// plain are the bytes of ASCII that stand in a string of JSON as they are.
-var plain = func() (t [utf8.RuneSelf]bool) {
-	for b := range t {
-		t[b] = b >= ' ' && b != '"' && b != '\\'
-	}
-	return t
-}()
-
 // appendString writes what encoding/json writes with its escapes for HTML off.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
-	for i := 0; i < len(s); {
+	for i := trajectories.Verbatim(s); i < len(s); i += trajectories.Verbatim(s[i:]) {
 		b := s[i]
 		if b < utf8.RuneSelf {
-			if plain[b] {
-				i++
-				continue
-			}
 			dst = append(dst, s[start:i]...)
 			dst = appendEscape(dst, b)
 			i++

@@ -65,7 +65,7 @@ func lean(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.
 			switch r.Type {
 			case trajectories.TypeCall:
 				r.Data = trajectories.Lean(r.Data)
-			case trajectories.TypeResume: // is kept as it is
+			case trajectories.TypeResume, trajectories.TypeContext: // may be kept as they are
 				r.Data = bytes.Clone(r.Data)
 			}
 			if !yield(r, err) {

@@ -127,7 +127,7 @@ func (s *shards) at(split string) (*shard, error) {
 	if s.o.Parquet {
 		sh.to = s.schema.writer(sh.f)
 	} else {
-		sh.to = &lines{bufio.NewWriterSize(sh.f, 1<<20)}
+		sh.to = &lines{bufio.NewWriterSize(sh.f, 64<<10)} // long rows pass it by
 	}
 	s.open[split] = sh
 	return sh, nil

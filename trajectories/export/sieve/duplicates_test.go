@@ -255,3 +255,25 @@ func BenchmarkLook(b *testing.B) {
 		})
 	}
 }
+
+// TestCopiesWithoutLikeness: exact copies, and attempts in which nothing was said,
+// are the same whether likeness is asked for or not.
+func TestCopiesWithoutLikeness(t *testing.T) {
+	for name, want := range map[string]bool{
+		"one two three four five six": true, "x": true, " . ": true, "naïve": true, "\u00fc": true,
+		"": false, " \n\u00a0\t": false,
+	} {
+		for _, dedupe := range []float64{0, 0.9, 1} {
+			s, err := sieve.New(sieve.Config{Dedupe: dedupe})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := range 2 {
+				s.Take(s.Look(said("own__name-1", n+1, name)))
+			}
+			if got := s.Report().Duplicates.Exact == 1; got != want {
+				t.Errorf("%q, dedupe %v: an exact copy %v, want %v", name, dedupe, got, want)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"math"
 	"math/bits"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -27,22 +28,31 @@ const (
 // signature is what is kept of an attempt to compare it with others.
 type signature struct {
 	empty bool
-	exact [16]byte // of the text, to the byte
-	mins  *[classes]uint64
+	exact [16]byte         // of the text, to the byte
+	mins  *[classes]uint64 // nil where nobody asks for likeness
 }
 
 // sign makes the signature of what the model wrote: prompts and observations
-// are alike for all attempts of an instance.
-func sign(it *export.Item, reasoning bool) signature {
+// are alike for all attempts of an instance. Where nobody asks for likeness it has
+// no smallest hashes, which take longer than all else that a sieve does.
+func sign(it *export.Item, reasoning, likeness bool) signature {
 	m := newMinima()
 	whole := sha256.New()
+	empty := true
+	var bytes []byte
+	look := func(text string) {
+		if likeness {
+			m.text(text)
+		}
+		empty = empty && strings.TrimSpace(text) == ""
+	}
 	write := func(text string) {
 		if text == "" {
 			return
 		}
-		m.text(text)
-		_, _ = whole.Write([]byte(text)) // never fails
-		_, _ = whole.Write([]byte{0})
+		look(text)
+		bytes = append(append(bytes[:0], text...), 0)
+		_, _ = whole.Write(bytes) // never fails
 	}
 	for _, e := range it.Entries {
 		if e.Cause != trajectories.CauseReply {
@@ -59,10 +69,13 @@ func sign(it *export.Item, reasoning bool) signature {
 			continue // commands are in the content
 		}
 		for _, command := range e.Actions {
-			m.text(command) // as its arguments, without JSON's escapes
+			look(command) // as its arguments, without JSON's escapes
 		}
 	}
-	s := signature{empty: m.runs == 0, mins: m.filled()}
+	s := signature{empty: empty}
+	if likeness {
+		s.mins = m.filled()
+	}
 	copy(s.exact[:], whole.Sum(nil))
 	return s
 }
@@ -89,18 +102,14 @@ func newMinima() *minima {
 func (m *minima) text(text string) {
 	m.n = 0
 	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		if unicode.IsSpace(r) {
-			text = text[size:]
-			continue
-		}
-		end := size
-		for wordRune(r) && end < len(text) {
-			next, n := utf8.DecodeRuneInString(text[end:])
-			if !wordRune(next) {
-				break
+		end := wordEnd(text)
+		if end == 0 {
+			r, size := utf8.DecodeRuneInString(text)
+			if unicode.IsSpace(r) {
+				text = text[size:]
+				continue
 			}
-			end += n
+			end = size
 		}
 		m.word(text[:end])
 		text = text[end:]
@@ -108,6 +117,22 @@ func (m *minima) text(text string) {
 	if m.n > 0 && m.n < words {
 		m.run() // a short text is one run
 	}
+}
+
+// wordEnd is where the word ends that a text begins with. Nearly all are ASCII,
+// and need no decoding.
+func wordEnd(text string) int {
+	for n := 0; n < len(text); {
+		r, size := rune(text[n]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[n:])
+		}
+		if !wordRune(r) {
+			return n
+		}
+		n += size
+	}
+	return len(text)
 }
 
 func wordRune(r rune) bool {
@@ -138,11 +163,12 @@ func (m *minima) word(w string) {
 func (m *minima) run() {
 	var h uint64
 	for i := max(0, m.n-words); i < m.n; i++ {
-		h = mix(h*31 + m.last[i%words])
+		h = h*0x9e3779b97f4a7c15 + m.last[i%words]
 	}
+	h = mix(h)
 	m.runs++
 	class := &m.mins[h>>(64-8)]
-	*class = min(*class, mix(h^0x9e3779b97f4a7c15))
+	*class = min(*class, mix(h))
 }
 
 // mix makes every bit depend on every other (the end of splitmix64).

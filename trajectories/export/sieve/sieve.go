@@ -165,7 +165,7 @@ func (s *Sieve) Look(it *export.Item) *Look {
 	}
 	l.test = testSet(it)
 	l.secrets = s.scanner.clean(it, s.cfg.Training)
-	l.signature = sign(it, s.cfg.Reasoning)
+	l.signature = sign(it, s.cfg.Reasoning, s.seen.bands > 0)
 	return l
 }
 

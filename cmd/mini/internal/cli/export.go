@@ -135,15 +135,20 @@ func (o *exportOptions) check() error {
 	return nil
 }
 
-// exportGCPercent is Go's own: an export is all work, and has little in memory.
-const exportGCPercent = 100
+// An export is all work, and holds few attempts at a time: memory that would be
+// collected early is better used. Near the limit it is collected early after all.
+const (
+	exportGCPercent = 300
+	exportMemory    = 144 << 20
+)
 
 func (o *exportOptions) run(ctx context.Context, s Streams, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if os.Getenv("GOGC") == "" {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(exportGCPercent)
+		debug.SetMemoryLimit(exportMemory)
 	}
 	sifted, err := o.newSifter()
 	if err != nil {
