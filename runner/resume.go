@@ -115,33 +115,36 @@ func changedSettings(old, now json.RawMessage) string {
 	return changed(a, b)
 }
 
-// patience is how many times as long as an agent's command one may take that is
-// run again: that the machine is slower today changes nothing in the sandbox.
-const patience = 3
-
 // rebuild makes a sandbox what it was: every command of the past is run again, in
 // its order, and held against what it did.
 func (b *Batch) rebuild(w *witness, past *agent.Past) func(context.Context, env.Environment) error {
 	return func(ctx context.Context, box env.Environment) error {
+		compare := replay.Examine
+		if past.Foreign {
+			compare = replay.ExamineImported
+		}
 		for i, x := range past.Executions {
 			w.rebuilding(i+1, len(past.Executions), x.Command)
+			if past.Foreign && x.Command == "" {
+				return &divergence{branch: b.Branch != nil, step: x.Step, command: "a command", difference: "the file has its output, and not the command"}
+			}
 			c := b.Agent.Command(x.Command)
 			if !x.TimedOut {
-				c.Timeout *= patience
+				c.Timeout *= replay.Patience
 			}
 			res, err := box.Execute(ctx, c)
 			if err != nil {
 				return err
 			}
-			match, difference := replay.Compare(x.Execution, res)
+			found := compare(x.Execution, res)
 			_, err = w.journal.Append(trajectories.TypeReplay, trajectories.Replay{
-				Record: x.Record, Match: string(match), Difference: difference, Duration: trajectories.Seconds(res.Duration),
+				Record: x.Record, Match: string(found.Match), Difference: found.Difference, Duration: trajectories.Seconds(res.Duration),
 			})
 			if err != nil {
 				return err
 			}
-			if match == replay.Diverged {
-				d := &divergence{branch: b.Branch != nil, step: x.Step, command: shorten(x.Command), difference: difference}
+			if found.Match == replay.Diverged {
+				d := &divergence{branch: b.Branch != nil, step: x.Step, command: shorten(x.Command), difference: found.Difference}
 				if !d.branch || !b.Branch.Force {
 					return d
 				}
