@@ -53,15 +53,48 @@ func (b *Batch) stopped(id string, n int) bool {
 	if err != nil || !ended {
 		return err == nil && exists(b.Folder.journal(id, n))
 	}
-	switch out.Class {
+	return goesOn(out.Class, out.ExitStatus)
+}
+
+// goesOn says of how an attempt ended whether it can be gone on with.
+func goesOn(class trajectories.Class, status string) bool {
+	switch class {
 	case trajectories.Interrupted:
-		return out.ExitStatus != agent.ErrDiverged.Error()
+		return status != agent.ErrDiverged.Error()
 	case trajectories.Provider: // what it refuses may be the conversation
-		return out.ExitStatus != string(model.BadRequest)
+		return status != string(model.BadRequest)
 	case trajectories.Environment:
-		return slices.Contains([]env.Status{env.ImageNotFound, env.PullFailed, env.DaemonUnavailable, env.StartFailed, env.HostDiskFull}, env.Status(out.ExitStatus))
+		return slices.Contains([]env.Status{env.ImageNotFound, env.PullFailed, env.DaemonUnavailable, env.StartFailed, env.HostDiskFull}, env.Status(status))
 	}
 	return false
+}
+
+// Stopped are the attempts that a batch of so many samples would go on inside of,
+// where ResumeAttempts is set and they were made as it makes them.
+func (in Instance) Stopped(samples int) (all []Attempt) {
+	for k := 1; k <= samples; k++ {
+		if r := in.result(k); r != nil && r.Class.Counts() {
+			continue
+		}
+		for _, a := range slices.Backward(in.Attempts) {
+			if a.Sample != k {
+				continue
+			}
+			if a.Result == nil || goesOn(a.Result.Class, a.Result.ExitStatus) {
+				all = append(all, a)
+			}
+			break // the newest of the sample
+		}
+	}
+	return all
+}
+
+// Steps is how many calls of the model the attempt has had.
+func (a Attempt) Steps() int {
+	if a.Result != nil {
+		return a.Result.Steps
+	}
+	return a.SoFar.Steps
 }
 
 func exists(path string) bool {
