@@ -28,6 +28,8 @@ type Past struct {
 	// Executions are the commands that made the sandbox what the conversation says
 	// it is, in their order.
 	Executions []Executed
+	// Foreign says that all this was another agent's.
+	Foreign bool
 	// Steps, Usage and Cost are those of all calls, also of those left behind:
 	// they were made. Those of an attempt that this one branches off from count as
 	// steps only. Worked is the time that counts against the limit.
@@ -73,7 +75,7 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recall attempt: %w", err)
 	}
-	p.Header = t.Header
+	p.Header, p.Foreign = t.Header, t.Foreign()
 	p.Entries = t.Entries[:settled(t.Entries)]
 	if n := len(p.Entries); n > 0 {
 		p.Record = p.Entries[n-1].Record

@@ -53,15 +53,48 @@ func (b *Batch) stopped(id string, n int) bool {
 	if err != nil || !ended {
 		return err == nil && exists(b.Folder.journal(id, n))
 	}
-	switch out.Class {
+	return goesOn(out.Class, out.ExitStatus)
+}
+
+// goesOn says of how an attempt ended whether it can be gone on with.
+func goesOn(class trajectories.Class, status string) bool {
+	switch class {
 	case trajectories.Interrupted:
-		return out.ExitStatus != agent.ErrDiverged.Error()
+		return status != agent.ErrDiverged.Error()
 	case trajectories.Provider: // what it refuses may be the conversation
-		return out.ExitStatus != string(model.BadRequest)
+		return status != string(model.BadRequest)
 	case trajectories.Environment:
-		return slices.Contains([]env.Status{env.ImageNotFound, env.PullFailed, env.DaemonUnavailable, env.StartFailed, env.HostDiskFull}, env.Status(out.ExitStatus))
+		return slices.Contains([]env.Status{env.ImageNotFound, env.PullFailed, env.DaemonUnavailable, env.StartFailed, env.HostDiskFull}, env.Status(status))
 	}
 	return false
+}
+
+// Stopped are the attempts that a batch of so many samples would go on inside of,
+// where ResumeAttempts is set and they were made as it makes them.
+func (in Instance) Stopped(samples int) (all []Attempt) {
+	for k := 1; k <= samples; k++ {
+		if r := in.result(k); r != nil && r.Class.Counts() {
+			continue
+		}
+		for _, a := range slices.Backward(in.Attempts) {
+			if a.Sample != k {
+				continue
+			}
+			if a.Result == nil || goesOn(a.Result.Class, a.Result.ExitStatus) {
+				all = append(all, a)
+			}
+			break // the newest of the sample
+		}
+	}
+	return all
+}
+
+// Steps is how many calls of the model the attempt has had.
+func (a Attempt) Steps() int {
+	if a.Result != nil {
+		return a.Result.Steps
+	}
+	return a.SoFar.Steps
 }
 
 func exists(path string) bool {
@@ -115,33 +148,36 @@ func changedSettings(old, now json.RawMessage) string {
 	return changed(a, b)
 }
 
-// patience is how many times as long as an agent's command one may take that is
-// run again: that the machine is slower today changes nothing in the sandbox.
-const patience = 3
-
 // rebuild makes a sandbox what it was: every command of the past is run again, in
 // its order, and held against what it did.
 func (b *Batch) rebuild(w *witness, past *agent.Past) func(context.Context, env.Environment) error {
 	return func(ctx context.Context, box env.Environment) error {
+		compare := replay.Examine
+		if past.Foreign {
+			compare = replay.ExamineImported
+		}
 		for i, x := range past.Executions {
 			w.rebuilding(i+1, len(past.Executions), x.Command)
+			if past.Foreign && x.Command == "" {
+				return &divergence{branch: b.Branch != nil, step: x.Step, command: "a command", difference: "the file has its output, and not the command"}
+			}
 			c := b.Agent.Command(x.Command)
 			if !x.TimedOut {
-				c.Timeout *= patience
+				c.Timeout *= replay.Patience
 			}
 			res, err := box.Execute(ctx, c)
 			if err != nil {
 				return err
 			}
-			match, difference := replay.Compare(x.Execution, res)
+			found := compare(x.Execution, res)
 			_, err = w.journal.Append(trajectories.TypeReplay, trajectories.Replay{
-				Record: x.Record, Match: string(match), Difference: difference, Duration: trajectories.Seconds(res.Duration),
+				Record: x.Record, Match: string(found.Match), Difference: found.Difference, Duration: trajectories.Seconds(res.Duration),
 			})
 			if err != nil {
 				return err
 			}
-			if match == replay.Diverged {
-				d := &divergence{branch: b.Branch != nil, step: x.Step, command: shorten(x.Command), difference: difference}
+			if found.Match == replay.Diverged {
+				d := &divergence{branch: b.Branch != nil, step: x.Step, command: shorten(x.Command), difference: found.Difference}
 				if !d.branch || !b.Branch.Force {
 					return d
 				}

@@ -30,6 +30,10 @@ type Transcript struct {
 	Outcome *Outcome
 }
 
+// Foreign says that the attempt was made of another agent's file, which may say
+// less of it than a journal of mini's.
+func (t *Transcript) Foreign() bool { return t.Import != nil && t.Import.Format != Format }
+
 // Entry is a message with what belongs to it.
 type Entry struct {
 	Record int // of the message, in the journal

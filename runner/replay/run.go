@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
@@ -39,9 +42,16 @@ type Command struct {
 	Took     trajectories.Seconds `json:"seconds"`
 }
 
-// Skipped is the match of a command that was cut short when it was recorded: how
-// far it had come is not known, and it is not run.
-const Skipped Match = "skipped"
+// What is not compared.
+const (
+	// Skipped is the match of a command that was cut short when it was recorded:
+	// how far it had come is not known, and it is not run.
+	Skipped Match = "skipped"
+	// Unrecorded is that of a command of another agent whose file does not say what
+	// it did: it is run. Or of one that is not in the file itself, of which only the
+	// output is: nothing can be run.
+	Unrecorded Match = "not recorded"
+)
 
 // Result is what a replay came to.
 type Result struct {
@@ -70,10 +80,11 @@ func (r Result) Count(m Match) int {
 	return n
 }
 
-// Reproduced says that everything happened again: no command diverged, and the
-// diff, where one is recorded, is the same.
+// Reproduced says that everything happened again: no command diverged or could
+// not be run, and the diff, where one is recorded, is the same.
 func (r Result) Reproduced() bool {
-	return r.First() == nil && (r.Diff.State == Reproduced || r.Diff.State == NotRecorded)
+	lost := slices.ContainsFunc(r.Commands, func(c Command) bool { return c.Match == Unrecorded && c.Text == "" })
+	return !lost && r.First() == nil && (r.Diff.State == Reproduced || r.Diff.State == NotRecorded)
 }
 
 // Run makes the sandbox what the attempt's was, runs its commands in their order,
@@ -133,9 +144,9 @@ func (p *pass) all(ctx context.Context, todo []recordedCommand) error {
 	return nil
 }
 
-// patience is how many times as long as its limit a command may take that came to
+// Patience is how many times as long as its limit a command may take that came to
 // its end when it was recorded: a machine that is busy is no difference.
-const patience = 4
+const Patience = 4
 
 // again runs one command.
 func (p *pass) again(ctx context.Context, r recordedCommand) (Command, error) {
@@ -144,16 +155,28 @@ func (p *pass) again(ctx context.Context, r recordedCommand) (Command, error) {
 		done.Match, done.Difference = Skipped, "it was cut short when it was recorded"
 		return done, nil
 	}
+	if r.ran.Command == "" && p.Transcript.Foreign() {
+		done.Match, done.Difference = Unrecorded, "the file has its output, and not the command"
+		return done, nil
+	}
 	c := p.Command(r.ran.Command)
 	if !r.ran.TimedOut {
-		c.Timeout *= patience
+		c.Timeout *= Patience
 	}
 	now, err := p.Environment.Execute(ctx, c)
 	if err != nil {
 		return done, orCause(ctx, err)
 	}
 	p.last = now
-	done.Finding, done.Took = Examine(r.ran.Execution, now), trajectories.Seconds(now.Duration)
+	done.Took = trajectories.Seconds(now.Duration)
+	switch {
+	case r.unrecorded:
+		done.Match, done.Difference = Unrecorded, "the file does not say what it did"
+	case p.Transcript.Foreign():
+		done.Finding = ExamineImported(r.ran.Execution, now)
+	default:
+		done.Finding = Examine(r.ran.Execution, now)
+	}
 	return done, nil
 }
 
@@ -183,9 +206,10 @@ func (p *pass) open(ctx context.Context) (*worktree.Tree, error) {
 
 // recordedCommand is one to be run again.
 type recordedCommand struct {
-	step     int
-	ran      trajectories.Ran
-	cutShort bool
+	step       int
+	ran        trajectories.Ran
+	cutShort   bool
+	unrecorded bool // that it was run is known, and not what it did
 }
 
 // commandsOf are those of an attempt, in their order.
@@ -203,10 +227,36 @@ func commandsOf(t *trajectories.Transcript) []recordedCommand {
 			all = append(all, recordedCommand{step: step, ran: ran})
 		}
 	}
+	if command, ok := lastCommand(t); ok {
+		all = append(all, recordedCommand{step: step, ran: trajectories.Ran{Told: -1, Execution: trajectories.Execution{Command: command}}, unrecorded: true})
+	}
 	if n := len(all); n > 0 && t.Import == nil && all[n-1].ran.Told < 0 && wasStopped(t.Outcome) {
 		all[n-1].cutShort = true
 	}
 	return all
+}
+
+// lastCommand is the one with which another agent handed in its work, where its
+// file does not have what it printed, beyond the submission.
+func lastCommand(t *trajectories.Transcript) (string, bool) {
+	if !t.Foreign() || t.Outcome == nil || t.Outcome.Class != trajectories.Submitted {
+		return "", false
+	}
+	for _, e := range slices.Backward(t.Entries) {
+		if e.Cause != trajectories.CauseReply {
+			continue
+		}
+		if n := len(e.Ran); n+1 == len(e.Actions) && marked(e.Actions[n]) {
+			return e.Actions[n], true
+		}
+		break
+	}
+	return "", false
+}
+
+// marked says that a command names a marker of those that hand in the work.
+func marked(command string) bool {
+	return slices.ContainsFunc(agent.Markers, func(m string) bool { return strings.Contains(command, m) })
 }
 
 // wasStopped says that an attempt was ended by somebody else than its agent, as a

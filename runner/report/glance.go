@@ -107,7 +107,8 @@ type Row struct {
 	Status        string             `json:"exit_status,omitempty"`
 	Attempts      int                `json:"attempts"`
 	Steps         int                `json:"steps"`
-	Cost          model.Cost         `json:"cost"`
+	Cost          model.Cost         `json:"-"`
+	KnownCost     *model.Cost        `json:"cost"` // Cost; null where nobody knows any of it
 	CostKnown     bool               `json:"cost_known"`
 	Seconds       float64            `json:"seconds"`
 	PatchBytes    int                `json:"patch_bytes"`
@@ -199,6 +200,9 @@ func (g *Glance) add(run *runner.Run, in runner.Instance, now time.Time) Row {
 	row.CostKnown = unpriced == 0 || g.Totals.NoModel
 	if !row.CostKnown {
 		g.Totals.CostUnknown++
+	}
+	if row.CostKnown || row.Cost != 0 {
+		row.KnownCost = &row.Cost
 	}
 	g.Totals.Attempts += row.Attempts
 	g.Totals.Steps += calls

@@ -3,6 +3,7 @@ package convert
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // maxDocument bounds what is held of a file at once, in bytes: all of it, or one
@@ -28,13 +31,24 @@ type source struct {
 
 func (s source) base() string { return filepath.Base(s.path) }
 
-// name is the file's, without the endings that say what it is.
+// maxName bounds a name, in bytes.
+const maxName = 180
+
+// name is the file's, without the endings that say what it is, and so that it can
+// be the id of an instance: files may have any name.
 func (s source) name() string {
 	name := s.base()
 	for _, ending := range []string{".json", ".jsonl", ".traj", ".trajectory"} {
 		name = strings.TrimSuffix(name, ending)
 	}
-	return name
+	name = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || r == '\\' || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, name)
+	name = strings.ToValidUTF8(name[:min(len(name), maxName)], "")
+	return cmp.Or(strings.TrimSpace(strings.TrimLeft(name, ".- ")), "attempt")
 }
 
 // all finds out whether a file is one document, or a line a conversation.

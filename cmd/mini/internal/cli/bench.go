@@ -2,12 +2,16 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/report"
 )
 
 // benchOptions are the flags of mini bench.
@@ -110,6 +114,16 @@ func (o *benchOptions) shipped() []string {
 	return []string{"swebench"}
 }
 
+// sayScripted tells who names a model for the demo that it is not asked.
+func (o *benchOptions) sayScripted(w io.Writer, cfg *configs.Resolved) error {
+	if !o.isDemo() || !o.set.Changed("model") || o.set.Changed("model-class") || o.set.Changed("replies") || cfg.Model.Class != "scripted" {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "mini: note: the replies of the demo are scripted, and -m %s only names them; --model-class openai (or anthropic) asks that model\n",
+		report.Printable(cfg.Model.Name))
+	return err
+}
+
 // prepare finds every mistake that can be found before a model is called or a
 // sandbox started. It writes nothing but the cache of datasets.
 func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
@@ -134,6 +148,9 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 		return nil, err
 	}
 	if err := sayNotes(s.Err); err != nil {
+		return nil, err
+	}
+	if err := o.sayScripted(s.Err, cfg); err != nil {
 		return nil, err
 	}
 	w, err := o.load(ctx, s)

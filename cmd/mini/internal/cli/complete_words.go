@@ -65,9 +65,16 @@ func offer(list []string) ([]string, cobra.ShellCompDirective) {
 // completionTime bounds what a key press may wait for.
 const completionTime = 2 * time.Second
 
-// completeRow offers the ids of the datasets on the line.
-func completeRow(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return idsOnLine(cmd, typed, nil), cobra.ShellCompDirectiveNoFileComp
+// completeRow offers the ids of the datasets on the line, and of its runs.
+func completeRow(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	ids := idsOnLine(cmd, typed, nil)
+	for _, run := range args {
+		found, _ := filepath.Glob(filepath.Join(run, "*", "attempts")) // a pattern in its name finds nothing
+		for _, path := range found {
+			ids = append(ids, beginning([]string{filepath.Base(filepath.Dir(path))}, typed)...)
+		}
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeShowRow offers ids too, without a dataset on the line of every one

@@ -47,6 +47,9 @@ func printPlan(w io.Writer, p plan) error {
 			text = fmt.Sprintf("  %-40s has a result, is left as it is", in.ID)
 		}
 		s.WriteString(report.Printable(text) + "\n")
+		for _, a := range in.GoesOn {
+			fmt.Fprintf(&s, "    goes on inside attempt %d, after step %d, if it was made with these settings\n", a.Attempt, a.Step)
+		}
 	}
 	fmt.Fprintf(&s, "\nfirst words to the model about %s:\n", report.Printable(p.Prompts.ID))
 	for _, part := range []struct{ role, text string }{{"system", p.Prompts.System}, {"user", p.Prompts.Instance}} {

@@ -108,6 +108,11 @@ type importing struct {
 // In a folder there is more than trajectories: a file of it that holds none is
 // passed over.
 func (i *importing) file(f trajectoryFile) error {
+	if f.closed != nil {
+		i.sum.Failed++
+		i.tell.failed(f.path, f.closed, 0)
+		return nil
+	}
 	var first error
 	good, bad, unknown := 0, 0, 0
 	for t, err := range convert.All(f.path) {

@@ -15,12 +15,13 @@ import (
 // trajectoryFile is a file to import. found says that a folder was named, not
 // the file itself.
 type trajectoryFile struct {
-	path  string
-	found bool
+	path   string
+	found  bool
+	closed error
 }
 
 // findTrajectories walks the folders among paths. The run that is written to is
-// left out.
+// left out. What cannot be looked into is among the files, with the reason.
 func findTrajectories(paths []string, run string) ([]trajectoryFile, error) {
 	var files []trajectoryFile
 	for _, path := range paths {
@@ -32,11 +33,7 @@ func findTrajectories(paths []string, run string) ([]trajectoryFile, error) {
 			files = append(files, trajectoryFile{path: path})
 			continue
 		}
-		found, err := walkTrajectories(path, run)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, found...)
+		files = append(files, walkTrajectories(path, run)...)
 	}
 	return files, nil
 }
@@ -48,12 +45,13 @@ func unwrapPath(err error) error {
 	return err
 }
 
-func walkTrajectories(root, run string) ([]trajectoryFile, error) {
+func walkTrajectories(root, run string) []trajectoryFile {
 	var files []trajectoryFile
 	own, _ := os.Stat(run) // it need not be there
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return fmt.Errorf("walk %s: %w", root, err)
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil { // the others go on
+			files = append(files, trajectoryFile{path, true, fmt.Errorf("%s: %w", path, unwrapPath(err))})
+			return nil
 		}
 		if d.IsDir() {
 			if info, err := d.Info(); err == nil && own != nil && os.SameFile(info, own) {
@@ -61,12 +59,22 @@ func walkTrajectories(root, run string) ([]trajectoryFile, error) {
 			}
 			return nil
 		}
-		if d.Type().IsRegular() && looksLikeTrajectory(path) {
-			files = append(files, trajectoryFile{path, true})
+		if isFile(path, d) && looksLikeTrajectory(path) {
+			files = append(files, trajectoryFile{path: path, found: true})
 		}
 		return nil
 	})
-	return files, err
+	return files
+}
+
+// isFile follows links to files, of which the caches of downloads are full, and
+// not those to folders, which may go round in circles.
+func isFile(path string, d fs.DirEntry) bool {
+	if d.Type()&fs.ModeSymlink == 0 {
+		return d.Type().IsRegular()
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // looksLikeTrajectory goes by the ending. In the folder of a run the journals

@@ -230,14 +230,23 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 	case j.complete(sum):
 		return nil // also when it was interrupted on its last steps
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w; start again with -o %s to go on", agent.ErrInterrupted, folder.Dir())
+		return fmt.Errorf("%w; %s", agent.ErrInterrupted, j.again(folder))
 	case sum.Halt != nil:
-		return &codedError{fmt.Errorf("%w; start again with -o %s to go on", sum.Halt, folder.Dir()), exitIncomplete}
+		return &codedError{fmt.Errorf("%w; %s", sum.Halt, j.again(folder)), exitIncomplete}
 	}
 	if sum.Exhausted {
 		return fmt.Errorf("%w: the run's budget is spent (%s); with a larger one it goes on where it stopped", errIncomplete, budgetText(j.cfg.Run))
 	}
 	return errIncomplete
+}
+
+// again says how what has not ended is gone on with. A branch is not: whoever
+// wants it branches off once more.
+func (j *job) again(folder *runner.Folder) string {
+	if j.branch != nil {
+		return "the same command makes a new attempt, after the same step"
+	}
+	return "start again with -o " + folder.Dir() + " to go on"
 }
 
 // budgetText names what bounds a run.

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker/images"
+	"github.com/minibench/mini/runner"
 )
 
 // plan is what a batch would do, found out without doing any of it; --dry-run
@@ -49,6 +51,14 @@ type plannedInstance struct {
 	ID    string `json:"instance_id"`
 	Image string `json:"image,omitempty"`
 	Done  bool   `json:"done,omitempty"`
+	// GoesOn are the attempts that were stopped, with --resume-attempts.
+	GoesOn []plannedAttempt `json:"goes_on,omitempty"`
+}
+
+// plannedAttempt is one that is gone on with, if it was made with these settings.
+type plannedAttempt struct {
+	Attempt int `json:"attempt"`
+	Step    int `json:"after_step"`
 }
 
 // imagePlan sums up the images of the instances that are to be run.
@@ -135,6 +145,7 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 		if cfg.Environment.Class == "docker" {
 			item.Image = imageOf(cfg, in)
 		}
+		item.GoesOn = j.goesOn(in.ID)
 		p.Instances = append(p.Instances, item)
 		if item.Done {
 			p.Done++
@@ -172,6 +183,21 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 		},
 	)
 	return p, cfg.Locate(err)
+}
+
+// goesOn are the attempts at an instance that would be gone on with.
+func (j *job) goesOn(id string) (all []plannedAttempt) {
+	if !j.cfg.Run.ResumeAttempts || j.redo {
+		return nil
+	}
+	at := slices.IndexFunc(j.earlier.Instances, func(in runner.Instance) bool { return in.ID == id })
+	if at < 0 {
+		return nil
+	}
+	for _, a := range j.earlier.Instances[at].Stopped(j.cfg.Run.Attempts) {
+		all = append(all, plannedAttempt{a.Number, a.Steps()})
+	}
+	return all
 }
 
 // imageOf is the image of an instance's sandbox.

@@ -91,7 +91,7 @@ func (o *replayOptions) findIn(s Streams, arg string, met map[string]bool) ([]*r
 		if len(only) > 0 && !slices.Contains(only, in.ID) {
 			continue
 		}
-		if a, ok := o.which(in); ok {
+		for _, a := range o.which(in) {
 			met[in.ID] = true
 			all = append(all, &recording{path: a.Journal, run: dir, id: in.ID, attempt: a.Number})
 		}
@@ -99,19 +99,28 @@ func (o *replayOptions) findIn(s Streams, arg string, met map[string]bool) ([]*r
 	return all, nil
 }
 
-// which is the attempt that was asked for: else the one that counts, else the
-// newest.
-func (o *replayOptions) which(in runner.Instance) (runner.Attempt, bool) {
-	n := o.attempt
-	if n == 0 && in.Result != nil {
-		n = in.Result.Attempt
-	}
-	for _, a := range slices.Backward(in.Attempts) {
-		if n == 0 || a.Number == n {
-			return a, true
+// which are the attempts that were asked for: else those that count, one for each
+// sample, of which a branch takes the first; else the newest.
+func (o *replayOptions) which(in runner.Instance) []runner.Attempt {
+	numbers := []int{o.attempt}
+	if o.attempt == 0 && in.Result != nil {
+		numbers[0] = in.Result.Attempt
+		for _, r := range in.Result.Samples {
+			if !o.branches() && r.Attempt > 0 && !slices.Contains(numbers, r.Attempt) {
+				numbers = append(numbers, r.Attempt)
+			}
 		}
 	}
-	return runner.Attempt{}, false
+	var all []runner.Attempt
+	for _, n := range numbers {
+		for _, a := range slices.Backward(in.Attempts) {
+			if n == 0 || a.Number == n {
+				all = append(all, a)
+				break
+			}
+		}
+	}
+	return all
 }
 
 // open finds out what the file is. One that is no plain file could keep its

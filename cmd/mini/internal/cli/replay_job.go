@@ -186,6 +186,8 @@ func (t *teller) done(r *replayed) {
 		text += fmt.Sprintf(", the first that diverged at step %d", r.First.Step)
 	case r.Diff.State == replay.Differs:
 		text += ", and another diff"
+	case r.Count(replay.Unrecorded) > 0:
+		text += fmt.Sprintf(", %d of them not recorded, the others as recorded", r.Count(replay.Unrecorded))
 	default:
 		text += ", all as recorded"
 	}

@@ -76,12 +76,17 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// divergences is a row for each command that did something else.
+// oddMatches are those that say a command is to be looked at.
+var oddMatches = []replay.Match{replay.Diverged, replay.Skipped, replay.Unrecorded}
+
+// divergences is a row for each command that did something else or could not be
+// run. The one that handed in another agent's work is only counted: its file never
+// says what that printed, and the submission is compared.
 func (rep *replayReport) divergences() [][]string {
 	rows := [][]string{{"INSTANCE", "ATTEMPT", "STEP", "COMMAND", "MATCH", "DIFFERENCE"}}
 	for _, r := range rep.Attempts {
 		for _, c := range r.Commands {
-			if c.Match == replay.Diverged || c.Match == replay.Skipped {
+			if slices.Contains(oddMatches, c.Match) && (c.Match != replay.Unrecorded || c.Text == "") {
 				command, _, _ := strings.Cut(strings.TrimSpace(c.Text), "\n")
 				rows = append(rows, []string{r.InstanceID, number(r.Attempt), strconv.Itoa(c.Step), command, string(c.Match), c.Difference})
 			}
@@ -99,6 +104,8 @@ func (rep *replayReport) first() []string {
 			name += fmt.Sprintf(" attempt %d", r.Attempt)
 		}
 		switch {
+		case strings.HasPrefix(r.Error, r.File+":"): // it says where itself
+			all = append(all, report.Printable(r.Error))
 		case r.Error != "":
 			all = append(all, name+": "+report.Printable(r.Error))
 		case r.First != nil:
@@ -123,7 +130,7 @@ func (rep *replayReport) total() string {
 	if k := s.Commands[replay.Normalised]; k > 0 {
 		text += fmt.Sprintf(", %d but for %s", k, strings.Join(rep.rules(), ", "))
 	}
-	for _, m := range []replay.Match{replay.Diverged, replay.Skipped} {
+	for _, m := range oddMatches {
 		if k := s.Commands[m]; k > 0 {
 			text += fmt.Sprintf(", %d %s", k, m)
 		}

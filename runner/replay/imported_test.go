@@ -1,0 +1,42 @@
+package replay
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestImported is about outputs of which another agent's file has less than what
+// was printed. A recording of mini's own is not forgiven as much.
+func TestImported(t *testing.T) {
+	long := func(middle string) string { return "a\nb\nc" + middle + "x\ny\nz\n" }
+	const short = "<warning>w</warning>\n<output_head>\na\nb\nc\n</output_head>\n<elided_chars>\n%d characters elided\n</elided_chars>\n<output_tail>\nx\ny\nz\n\n</output_tail>"
+	for _, c := range []struct {
+		name, then, now string
+		want            []string // rules; nil where it diverged
+	}{
+		{"shortened", strings.Replace(short, "%d", "12", 1), long(strings.Repeat("middle\n", 9)), []string{"shortened"}},
+		{"shortened by mini", "a\nb\n\n[99 bytes were not kept]\ny\nz\n", long(strings.Repeat("middle\n", 9)), []string{"shortened"}},
+		{"another beginning", strings.Replace(short, "%d", "12", 1), "A\n" + long("\n\n")[2:], nil},
+		{"another end", strings.Replace(short, "%d", "12", 1), long("\n\n") + "more\n", nil},
+		{"ends of lines", "a\nb\nc\n", "a\r\nb\rc\r\n", []string{"text mode"}},
+		{"no UTF-8", "a\uFFFD\uFFFD\uFFFD\n", "a\xff\xfe\n", []string{"text mode"}},
+		{"another text", "a\nb\n", "a\r\nc\r\n", nil},
+		{"both", "a\n\n[99 bytes were not kept]\nz\n", "a\r\nb\r\nz\r\n", []string{"text mode", "shortened"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := ExamineImported(recorded(c.then), result(c.now))
+			if (got.Match == Diverged) != (c.want == nil) || !slices.Equal(got.Rules, c.want) {
+				t.Errorf("%+v, want %q", got, c.want)
+			}
+			if own := Examine(recorded(c.then), result(c.now)); own.Match != Diverged {
+				t.Errorf("of mini's own: %+v", own)
+			}
+		})
+	}
+	x, r := recorded(""), result("")
+	x.TimedOut, x.ExitCode, r.TimedOut, r.ExitCode = true, -1, true, 137
+	if got := ExamineImported(x, r); got.Match != Exact {
+		t.Errorf("two timeouts: %+v", got)
+	}
+}
