@@ -36,14 +36,7 @@ type Finding struct {
 	Difference string `json:"difference,omitempty"`
 }
 
-// Compare holds what a command did now against what is recorded of it.
-// Difference is the first line that is another, where it diverged.
-func Compare(recorded trajectories.Execution, now env.Result) (m Match, difference string) {
-	f := Examine(recorded, now)
-	return f.Match, f.Difference
-}
-
-// Examine is Compare with the rules that it took.
+// Examine holds what a command did now against what is recorded of it.
 func Examine(recorded trajectories.Execution, now env.Result) Finding {
 	return examine(recorded, now, time.Now())
 }

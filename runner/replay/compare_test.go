@@ -135,14 +135,14 @@ func TestDataBesideNoise(t *testing.T) {
 func TestEndings(t *testing.T) {
 	x := recorded("same")
 	x.ExitCode = 1
-	if _, d := Compare(x, result("same")); d != "exit code 0, recorded exit code 1" {
+	if d := Examine(x, result("same")).Difference; d != "exit code 0, recorded exit code 1" {
 		t.Errorf("difference %q", d)
 	}
 	killed := recorded("tick 1\ntick 2\nti")
 	killed.TimedOut, killed.ExitCode = true, -1
 	r := result("tick 1\ntick 2\ntick 3\ntick 4\n")
-	if m, d := Compare(killed, r); m != Diverged || !strings.HasPrefix(d, "exit code 0, recorded a timeout; line 3 is") {
-		t.Errorf("%s %q", m, d)
+	if f := Examine(killed, r); f.Match != Diverged || !strings.HasPrefix(f.Difference, "exit code 0, recorded a timeout; line 3 is") {
+		t.Errorf("%+v", f)
 	}
 	r.TimedOut, r.ExitCode = true, -1
 	if got := Examine(killed, r); got.Match != Normalised || !slices.Equal(got.Rules, []string{"timeout"}) {
@@ -186,12 +186,12 @@ func TestDifference(t *testing.T) {
 		{"hostile", "a", "\x1b[2J\xff\u202e", `line 1 is "?[2J??", recorded "a"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, got := Compare(recorded(c.then), result(c.now)); got != c.want {
+			if got := Examine(recorded(c.then), result(c.now)).Difference; got != c.want {
 				t.Errorf("%s\nwant %s", got, c.want)
 			}
 		})
 	}
-	_, d := Compare(recorded(long+"1"+long), result(long+"2"+long))
+	d := Examine(recorded(long+"1"+long), result(long+"2"+long)).Difference
 	if n := utf8.RuneCountInString(d); n > 300 || !strings.Contains(d, "é2é") || !utf8.ValidString(d) {
 		t.Errorf("%d characters: %s", n, d)
 	}
