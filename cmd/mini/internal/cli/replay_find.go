@@ -103,12 +103,13 @@ func (o *replayOptions) findIn(s Streams, arg string, met map[string]bool) ([]*r
 // sample, of which a branch takes the first; else the newest.
 func (o *replayOptions) which(in runner.Instance) []runner.Attempt {
 	numbers := []int{o.attempt}
-	if o.attempt == 0 && in.Result != nil {
-		numbers[0] = in.Result.Attempt
-		for _, r := range in.Result.Samples {
-			if !o.branches() && r.Attempt > 0 && !slices.Contains(numbers, r.Attempt) {
-				numbers = append(numbers, r.Attempt)
-			}
+	if o.attempt == 0 && len(in.Samples) > 0 {
+		numbers = nil
+		for _, r := range in.Samples {
+			numbers = append(numbers, r.Attempt)
+		}
+		if o.branches() {
+			numbers = numbers[:1]
 		}
 	}
 	var all []runner.Attempt
