@@ -119,17 +119,11 @@ func (b *book) renew() {
 
 // headerOf is what a journal says of its attempt; empty where it cannot be read.
 func headerOf(journal string) trajectories.Header {
-	for rec, err := range trajectories.Read(journal) {
-		if err != nil {
-			break
-		}
-		h, err := trajectories.HeaderOf(rec)
-		if err != nil {
-			break
-		}
-		return h
+	h, err := trajectories.ReadHeader(journal)
+	if err != nil {
+		return trajectories.Header{}
 	}
-	return trajectories.Header{}
+	return h
 }
 
 // sampleOf is which sample a journal is a try of. Those from before there were

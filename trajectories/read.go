@@ -145,6 +145,17 @@ func lastLine(f *os.File, end int64) ([]byte, int64, error) {
 	return line, start, err
 }
 
+// ReadHeader reads the header of a journal, and nothing after it.
+func ReadHeader(path string) (Header, error) {
+	for r, err := range Read(path) {
+		if err != nil {
+			return Header{}, err
+		}
+		return HeaderOf(r)
+	}
+	return Header{}, fmt.Errorf("%s: there is nothing in it", path)
+}
+
 // HeaderOf is the header that the first record of a journal holds.
 func HeaderOf(r Record) (Header, error) {
 	var h Header

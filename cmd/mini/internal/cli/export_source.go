@@ -203,13 +203,7 @@ func firstOf(path string) (trajectories.Header, error) {
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 		return trajectories.Header{}, errors.Join(err, fmt.Errorf("%s is not a plain file", path))
 	}
-	for r, err := range trajectories.Read(path) {
-		if err != nil {
-			return trajectories.Header{}, err
-		}
-		return trajectories.HeaderOf(r)
-	}
-	return trajectories.Header{}, fmt.Errorf("%s: there is nothing in it", path)
+	return trajectories.ReadHeader(path)
 }
 
 // offered enters the tools of an attempt; parquet files have to know all.
