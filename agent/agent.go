@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
@@ -40,8 +41,16 @@ type Session struct {
 	// Allow is asked before each call of the model; its error ends the attempt,
 	// as ErrBudgetExhausted does. nil allows everything.
 	Allow func() error
-	// Approve is asked before each command; nil approves everything.
-	Approve func(ctx context.Context, command string) error
+	// Supervisor decides on each command; nil allows all of them.
+	Supervisor Supervisor
+	// Person is asked what no program decides; nil asks nobody.
+	Person Person
+	// Talk is how the attempt is spoken to while it works; may be nil.
+	Talk *Talk
+	// Events is told what happens, as it happens; nil tells nobody. Opening is
+	// what its first event says beside the task, the folder and the step.
+	Events  *events.Bus
+	Opening events.RunStarted
 }
 
 // Task is what the model is asked to do.
@@ -60,19 +69,32 @@ type Recorder interface {
 // is the error, which is never nil.
 func (r *run) loop(ctx context.Context) error {
 	for next := r.begin; ; next = r.step {
-		err := next(ctx)
-		var feedback *Feedback
-		if errors.As(err, &feedback) {
-			err = r.say(feedback.Messages...)
-		}
-		if err != nil {
+		if err := r.survive(ctx, next(ctx)); err != nil {
 			return err
 		}
 	}
 }
 
+// survive turns what ends a step, but not the attempt, into nil.
+func (r *run) survive(ctx context.Context, err error) error {
+	var feedback *Feedback
+	var submitted *Submitted
+	switch {
+	case errors.As(err, &feedback):
+		return r.say(feedback.Messages...)
+	case errors.Is(err, ErrLimitsExceeded):
+		return r.raise(ctx, err)
+	case errors.As(err, &submitted):
+		return r.goOnAfter(ctx, submitted)
+	}
+	return err
+}
+
 // step is one model call and the execution of its actions.
 func (r *run) step(ctx context.Context) error {
+	if err := r.heed(ctx); err != nil {
+		return err
+	}
 	if err := r.checkLimits(); err != nil {
 		return err
 	}
@@ -99,15 +121,15 @@ func (r *run) perform(ctx context.Context, actions []protocol.Action) error {
 
 // act runs one command and tells the model what it did.
 func (r *run) act(ctx context.Context, a protocol.Action) error {
-	if err := r.approve(ctx, a); err != nil {
+	if err := r.supervise(ctx, a); err != nil {
 		return err
 	}
-	result, err := r.execute(ctx, a.Command)
+	result, halted, err := r.execute(ctx, a.Command, false)
 	if err != nil {
 		return err
 	}
-	if text, ok := submission(result); ok {
+	if text, ok := submission(result); ok && !halted {
 		return r.submit(ctx, a, text)
 	}
-	return r.observe(ctx, a, result)
+	return r.observe(ctx, a, result, halted)
 }

@@ -32,6 +32,12 @@ type Config struct {
 	// "all" (the default) runs them in their order, "one" refuses several.
 	ToolCalls string `yaml:"tool_calls" json:"tool_calls,omitempty"`
 
+	// PlainReply says what becomes of a reply that speaks and asks for no
+	// command: PlainError, or empty, makes it a format error; PlainEnd ends the
+	// attempt, as handing in nothing does. Replies that say nothing, that were
+	// cut off or ask for something wrong are format errors in any case.
+	PlainReply string `yaml:"plain_reply" json:"plain_reply,omitempty"`
+
 	// StepLimit bounds model calls, CostLimit US dollars, WallTimeLimit
 	// seconds of an attempt, those not counted that it waits for the provider
 	// of its model. Zero means no limit.
@@ -64,6 +70,12 @@ type Config struct {
 	// that is not in the history of HEAD. It is heeded where the files are the
 	// sandbox's own (env.Info.Disposable), and nowhere else.
 	Scrub bool `yaml:"scrub" json:"scrub,omitempty"`
+	// Mode and ConfirmExit are about the person of an interactive session:
+	// whoever puts the questions heeds them, the agent does not. Mode is
+	// "confirm" (the default), "yolo" or "human"; ConfirmExit asks for a new task
+	// when the work is handed in.
+	Mode        string `yaml:"mode" json:"-"`
+	ConfirmExit bool   `yaml:"confirm_exit" json:"-"`
 	// StartupCommand is run in the sandbox before the agent starts; a
 	// template over the instance's fields. Failing, it fails the attempt.
 	// It is configured as run.env_startup_command.
@@ -73,6 +85,12 @@ type Config struct {
 	// Timeout bounds each command; zero leaves it to the environment.
 	Timeout time.Duration `yaml:"-" json:"-"`
 }
+
+// The values of Config.PlainReply.
+const (
+	PlainError = "error"
+	PlainEnd   = "end"
+)
 
 // The values of Config.Submission.
 const (
@@ -157,6 +175,9 @@ func (c Config) validate() error {
 		return &FieldError{Field: "journal_output", Err: fmt.Errorf(
 			"%d is not a number of bytes up to %d; 0 means all that the sandbox kept", c.JournalOutput, env.SubmissionLimit)}
 	}
+	if c.PlainReply != "" && c.PlainReply != PlainError && c.PlainReply != PlainEnd {
+		return &FieldError{Field: "plain_reply", Err: fmt.Errorf("%.60q is neither %q nor %q", c.PlainReply, PlainError, PlainEnd)}
+	}
 	if err := firstOf([]error{c.validatePatch(), c.validateImages()}); err != nil {
 		return err
 	}
@@ -199,6 +220,6 @@ const maxPattern, maxPatterns = 1000, 1000
 const maxObservation = 1_000_000
 
 // limitReached compares totals with the limits.
-func (c Config) limitReached(steps int, cost model.Cost) bool {
-	return c.StepLimit > 0 && steps >= c.StepLimit || c.CostLimit > 0 && float64(cost) >= c.CostLimit
+func limitReached(l Limits, steps int, cost model.Cost) bool {
+	return l.Steps > 0 && steps >= l.Steps || l.Cost > 0 && float64(cost) >= l.Cost
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -21,8 +22,12 @@ import (
 // order.
 func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
+	r.limits = Limits{Steps: a.cfg.StepLimit, Cost: a.cfg.CostLimit}
 	r.recall()
 	err := r.attempt(ctx)
+	if errors.Is(err, ErrLimitsExceeded) || errors.Is(err, ErrTimeExceeded) {
+		r.publishLimit(err, r.limits, false)
+	}
 
 	out := r.outcome(err)
 	if r.tree != nil && r.tree.Base == "" {
@@ -34,6 +39,7 @@ func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 		out = r.outcome(err)
 		out.End = time.Now()
 	}
+	s.Events.Publish(events.Ended{Outcome: out})
 	return out
 }
 
@@ -49,6 +55,9 @@ func (r *run) attempt(ctx context.Context) (err error) {
 	if r.hasPast() { // before the limit can be reached: its time was counted when it was new
 		start = r.clock.pause()
 	}
+	r.opening()
+	ctx, detach := r.Talk.attach(ctx)
+	defer detach()
 	ctx, stop := r.clock.bound(ctx, r.cfg.wallTime(), ErrTimeExceeded)
 	defer stop()
 	for _, prepare := range []func(context.Context) error{r.startup, r.scrub, r.open, r.rebuild} {
@@ -66,7 +75,7 @@ func (r *run) startup(ctx context.Context) error {
 	if err != nil || command == "" {
 		return err
 	}
-	execute := r.execute
+	execute := r.executeOnce
 	if r.hasPast() { // it is on record
 		execute = r.executeAgain
 	}

@@ -42,6 +42,11 @@ type Past struct {
 	Start    time.Time
 	Idle     time.Duration
 	Warnings []string
+	// Limits are those that a person raised last; nil where nobody did.
+	Limits *Limits
+	// Submitted says that the work was handed in: nothing is left to be done of
+	// the last reply, and the attempt goes on only where somebody says what with.
+	Submitted bool
 	// Rebuild makes a fresh sandbox what it was, after the start-up command and
 	// the scrub, and before anything else. Its time does not count. nil leaves
 	// the sandbox as it is.
@@ -76,16 +81,16 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 		return nil, fmt.Errorf("recall attempt: %w", err)
 	}
 	p.Header, p.Foreign = t.Header, t.Foreign()
+	p.Submitted = t.Outcome != nil && t.Outcome.Class == trajectories.Submitted
 	p.Entries = t.Entries[:settled(t.Entries)]
 	if n := len(p.Entries); n > 0 {
 		p.Record = p.Entries[n-1].Record
 	}
 	step := 0
 	for _, e := range p.Entries {
-		if e.Cause != trajectories.CauseReply {
-			continue
+		if e.Cause == trajectories.CauseReply {
+			step++
 		}
-		step++
 		for _, ran := range e.Ran {
 			if ran.Record < p.Record {
 				p.Executions = append(p.Executions, Executed{step, ran})
@@ -199,6 +204,11 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		*s = sitting{}
 	case trajectories.TypeReplay: // making a sandbox anew is no work
 		s.from, s.to = r.Time, r.Time
+	case trajectories.TypeLimits:
+		p.Limits = &Limits{}
+		if err := json.Unmarshal(r.Data, p.Limits); err != nil {
+			return fmt.Errorf("record %d: %w", r.ID, err)
+		}
 	case trajectories.TypeOutcome:
 		p.Warnings = lasting(d.Warnings)
 	case trajectories.TypeDiff: // nor is what comes after the end
@@ -243,6 +253,9 @@ func (r *run) recall() {
 	}
 	r.steps, r.usage, r.cost, r.warnings = p.Steps, p.Usage, p.Cost, slices.Clone(p.Warnings)
 	r.clock.before = p.Worked
+	if p.Limits != nil {
+		r.limits = *p.Limits
+	}
 	for i, e := range p.Entries {
 		r.messages, r.records = append(r.messages, e.Message.Message), append(r.records, e.Record)
 		r.images += len(e.Images)
@@ -313,5 +326,12 @@ func (r *run) goOn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.perform(ctx, actions[min(told, len(actions)):])
+	actions = actions[min(told, len(actions)):]
+	if r.Past.Submitted {
+		if len(actions) > 0 {
+			r.handedIn = &actions[0]
+		}
+		return r.leave(actions, &Submitted{Source: trajectories.SourceWorktree})
+	}
+	return r.perform(ctx, actions)
 }

@@ -92,6 +92,7 @@ func orCause(ctx context.Context, err error) error {
 // its text, if git apply takes it on a clean tree; nothing yet, the first time
 // that git does not; else the working diff.
 func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error {
+	r.handedIn = &a
 	asIs := &Submitted{Patch: text, Source: trajectories.SourceSubmitted}
 	workingDiff := &Submitted{Source: trajectories.SourceWorktree}
 	if r.cfg.Submission != SubmissionPatch || r.tree.Base == "" {

@@ -27,7 +27,9 @@ type run struct {
 	usage       model.Usage
 	cost        model.Cost
 	badRow      int // format errors in a row
-	images      int // shown so far, imagesBytes in all
+	limits      Limits
+	handedIn    *protocol.Action // that the newest submission came of
+	images      int              // shown so far, imagesBytes in all
 	imagesBytes int
 	// What is known of the repository; tree is nil before it was looked for.
 	tree      *worktree.Tree
@@ -69,6 +71,7 @@ func (r *run) say(messages ...trajectories.Message) error {
 			return err
 		}
 		r.messages, r.records = append(r.messages, m.Message), append(r.records, rec.ID)
+		r.publishMessage(m)
 	}
 	return nil
 }
@@ -78,7 +81,7 @@ func (r *run) variables() map[string]any {
 }
 
 func (r *run) checkLimits() error {
-	if r.cfg.limitReached(r.steps, r.cost) {
+	if limitReached(r.limits, r.steps, r.cost) {
 		return ErrLimitsExceeded
 	}
 	if limit := r.cfg.wallTime(); limit > 0 && r.clock.worked() >= limit {
@@ -100,8 +103,10 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	if err != nil {
 		return model.Reply{}, err
 	}
+	within, done := r.Talk.begin(ctx)
+	defer done()
 	start := time.Now()
-	reply, err := r.Model.Query(ctx, messages)
+	reply, err := r.Model.Query(r.heardBy(within), messages)
 	call := trajectories.Call{
 		Usage: reply.Usage, Cost: reply.Cost, Finish: reply.Finish, Model: reply.Model,
 		Start: start, Duration: trajectories.Seconds(time.Since(start)),
@@ -119,43 +124,50 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	if _, recErr := r.Recorder.Append(trajectories.TypeCall, call); recErr != nil {
 		return reply, errors.Join(err, recErr)
 	}
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
+	case err != nil && errors.Is(context.Cause(within), errHalted):
+		err = &Feedback{Reason: "UserInterruption"} // what to tell the model is asked before the next call
 	}
 	return reply, err
 }
 
-// approve asks whoever watches; a refusal is told to the model.
-func (r *run) approve(ctx context.Context, a protocol.Action) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if r.Approve == nil {
-		return nil
-	}
-	err := r.Approve(ctx, a.Command)
-	if rejected, ok := errors.AsType[*Rejected](err); ok {
-		text := "The user did not let this command run."
-		if rejected.Comment != "" {
-			text += " The user says: " + rejected.Comment
-		}
-		f := &Feedback{Reason: "UserRejection"}
-		f.add(trajectories.CauseRejection, r.protocol.Answer(a, text))
-		return f
-	}
-	return err
-}
-
-// execution is a command and what it did.
-func (r *run) execute(ctx context.Context, script string) (env.Result, error) {
+// execute runs a command and records what it did; halted says that somebody
+// interrupted it. own says that a person wrote it.
+func (r *run) execute(ctx context.Context, script string, own bool) (res env.Result, halted bool, err error) {
+	within, done := r.Talk.begin(ctx)
+	defer done()
 	start := time.Now()
-	res, err := r.Environment.Execute(ctx, r.Command(script))
-	x := executionRecord(script, start, kept(res, r.cfg.JournalOutput), exception(res, r.cfg.Timeout))
+	command, shown := r.shownTo(r.Command(script), own)
+	res, err = r.Environment.Execute(within, command)
+	shown()
+	halted = err != nil && ctx.Err() == nil && errors.Is(context.Cause(within), errHalted)
+	x := executionRecord(script, start, kept(res, r.cfg.JournalOutput), r.exception(res, halted))
+	x.Person = own
 	_, recErr := r.Recorder.Append(trajectories.TypeExecution, x)
-	if err != nil && ctx.Err() != nil {
+	r.publishExecution(x, res)
+	switch _, lost := errors.AsType[*env.Error](err); {
+	case halted && !lost:
+		err = nil
+	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
 	}
-	return res, errors.Join(err, recErr)
+	return res, halted, errors.Join(err, recErr)
+}
+
+// executeOnce runs a command that nobody interrupts.
+func (r *run) executeOnce(ctx context.Context, script string) (env.Result, error) {
+	res, _, err := r.execute(ctx, script, false)
+	return res, err
+}
+
+// exception is what the model is told of a command beside its output and code.
+func (r *run) exception(res env.Result, halted bool) string {
+	if halted {
+		return "The user interrupted the command, which was killed with everything it had started."
+	}
+	return exception(res, r.cfg.Timeout)
 }
 
 // executeAgain runs a command that is on record.
@@ -179,18 +191,27 @@ func (c Config) outputLimit() int {
 	return max(env.DefaultOutputLimit, c.JournalOutput, 4*o.MaxChars, 8*max(o.HeadChars, o.TailChars))
 }
 
-// observe tells the model what its command did.
-func (r *run) observe(ctx context.Context, a protocol.Action, res env.Result) error {
-	vars := merged(r.variables(), observed(r.cfg.Observation.look(res), res, exception(res, r.cfg.Timeout)))
-	text, err := r.templates.observation.render(vars)
+// observe tells the model what its command did. After an interruption nothing
+// more of the reply is run.
+func (r *run) observe(ctx context.Context, a protocol.Action, res env.Result, halted bool) error {
+	text, err := r.observation(res, halted)
 	if err != nil {
 		return err
 	}
 	m := trajectories.Message{Message: r.protocol.Answer(a, text), Cause: trajectories.CauseObservation}
+	if halted {
+		return &Feedback{Reason: "UserInterruption", Messages: []trajectories.Message{m}}
+	}
 	if err := r.show(ctx, &m.Message, res); err != nil {
 		return err
 	}
 	return r.say(m)
+}
+
+// observation is what a command did, in the words of the template.
+func (r *run) observation(res env.Result, halted bool) (string, error) {
+	vars := merged(r.variables(), observed(r.cfg.Observation.look(res), res, r.exception(res, halted)))
+	return r.templates.observation.render(vars)
 }
 
 // kept is a result of which at most limit bytes of output are kept: half of them

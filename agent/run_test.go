@@ -296,6 +296,13 @@ func TestWhatTheModelIsShown(t *testing.T) {
 	}
 }
 
+// decides is a supervisor of one function.
+type decides func(agent.Proposal) agent.Decision
+
+func (d decides) Decide(_ context.Context, p agent.Proposal) (agent.Decision, error) {
+	return d(p), nil
+}
+
 func TestRejectedCommandsAreNotRun(t *testing.T) {
 	a, err := agent.New(config())
 	if err != nil {
@@ -305,12 +312,12 @@ func TestRejectedCommandsAreNotRun(t *testing.T) {
 	asked := 0
 	out := a.Run(t.Context(), agent.Session{
 		Model: s, Environment: repository(t), Recorder: &memory{}, Task: agent.Task{Text: "t"},
-		Approve: func(context.Context, string) error {
+		Supervisor: decides(func(agent.Proposal) agent.Decision {
 			if asked++; asked == 1 {
-				return &agent.Rejected{Comment: "use sed"}
+				return agent.Decision{Action: agent.Deny, By: agent.ByUser, Reason: "use sed"}
 			}
-			return nil
-		},
+			return agent.Decision{Action: agent.Allow}
+		}),
 	})
 	if out.Class != trajectories.Submitted || asked != 2 {
 		t.Fatalf("asked %d times: %+v", asked, out)

@@ -29,15 +29,20 @@ type Submitted struct {
 	// is to be taken (trajectories.SourceWorktree).
 	Patch  []byte
 	Source trajectories.Source
+	// Reply is the text of a reply without a command, where that is what ended
+	// the attempt (Config.PlainReply); nothing was handed in then.
+	Reply string
 }
 
 func (*Submitted) Error() string { return "Submitted" }
 
 // Feedback does not end the attempt: its messages are appended and the loop
-// goes on. Format errors, rejected commands and a patch that does not apply are
-// of this kind.
+// goes on. Format errors, rejected commands, a patch that does not apply and what
+// people say are of this kind.
 type Feedback struct {
-	Reason   string // "FormatError", "UserRejection" or "MalformedPatch"
+	// Reason is "FormatError", "UserRejection", "MalformedPatch",
+	// "UserInterruption" or "UserCommand".
+	Reason   string
 	Messages []trajectories.Message
 }
 
@@ -47,17 +52,4 @@ func (f *Feedback) add(cause trajectories.Cause, messages ...model.Message) {
 	for _, m := range messages {
 		f.Messages = append(f.Messages, trajectories.Message{Message: m, Cause: cause})
 	}
-}
-
-// Rejected is what Session.Approve returns to refuse a command; the model is
-// told the comment and goes on.
-type Rejected struct {
-	Comment string // may be empty
-}
-
-func (r *Rejected) Error() string {
-	if r.Comment == "" {
-		return "command rejected by the user"
-	}
-	return "command rejected by the user: " + r.Comment
 }

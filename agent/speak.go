@@ -74,6 +74,7 @@ func (r *run) read(reply model.Reply) ([]protocol.Action, error) {
 	if err := r.say(said); err != nil {
 		return nil, err
 	}
+	r.publishReply(reply, reading)
 	return r.accept(reading, reply.Finish)
 }
 
@@ -84,11 +85,30 @@ func (r *run) accept(reading protocol.Reading, finish model.Finish) ([]protocol.
 		r.badRow = 0
 		return reading.Actions, nil
 	}
+	if r.cfg.PlainReply == PlainEnd && plain(reading, finish) {
+		r.badRow = 0
+		return nil, r.spoken(reading.Message.Content)
+	}
 	r.badRow++
 	if r.cfg.MaxFormatErrors > 0 && r.badRow >= r.cfg.MaxFormatErrors {
 		return nil, r.leave(reading.Actions, ErrRepeatedFormatError)
 	}
 	return nil, r.formatError(reading, finish)
+}
+
+// plain says that a reply is whole, says something, and tried no command.
+func plain(reading protocol.Reading, finish model.Finish) bool {
+	return len(reading.Actions) == 0 && !reading.Cut && !reading.Torn && finish != model.FinishLength && finish != model.FinishTools &&
+		strings.TrimSpace(reading.Message.Content) != ""
+}
+
+// spoken ends an attempt with a plain reply, as a submission without a patch.
+func (r *run) spoken(text string) error {
+	s := &Submitted{Source: trajectories.SourceSubmitted, Reply: text}
+	if r.cfg.Submission == SubmissionPatch && r.tree.Base != "" {
+		s.Source = trajectories.SourceWorktree
+	}
+	return s
 }
 
 // formatError tells the model what is wrong with its reply.
@@ -109,15 +129,16 @@ func (r *run) formatError(reading protocol.Reading, finish model.Finish) error {
 func (r *run) leave(rest []protocol.Action, reason error) error {
 	var f *Feedback
 	var submitted *Submitted
+	why := "Not run to its end: the attempt is over."
 	switch {
 	case errors.As(reason, &f):
 		f.add(trajectories.CauseNotRun, protocol.Unrun(r.protocol, rest[1:],
 			"Not run, since the call before it did not go through.")...)
 		return f
 	case errors.As(reason, &submitted):
-		rest = rest[1:]
+		rest, why = rest[1:], "Not run: the call before it handed in the work."
 	}
 	ended := &Feedback{}
-	ended.add(trajectories.CauseNotRun, protocol.Unrun(r.protocol, rest, "Not run to its end: the attempt is over.")...)
+	ended.add(trajectories.CauseNotRun, protocol.Unrun(r.protocol, rest, why)...)
 	return errors.Join(reason, r.say(ended.Messages...))
 }

@@ -109,7 +109,7 @@ func TestToolCallHistories(t *testing.T) {
 		{
 			name:   "submission in the middle ends",
 			script: &script{replies: []model.Reply{calls("echo a", submit, "touch never")}}, status: "Submitted", steps: 1,
-			told: "assistant hm | tool c1 [0] a | tool c3 Not run to its end: the attempt is over.", open: []string{"c2"},
+			told: "assistant hm | tool c1 [0] a | tool c3 Not run: the call before it handed in the work.", open: []string{"c2"},
 		},
 		{
 			name: "several are refused", change: func(c *agent.Config) { c.ToolCalls = agent.CallsOne },
@@ -177,12 +177,12 @@ func TestToolCallHistories(t *testing.T) {
 			rec, asked := &memory{}, 0
 			out := a.Run(t.Context(), agent.Session{
 				Model: tt.script, Environment: repository(t), Recorder: rec, Task: agent.Task{Text: "task"},
-				Approve: func(context.Context, string) error {
+				Supervisor: decides(func(agent.Proposal) agent.Decision {
 					if asked++; asked == tt.reject {
-						return &agent.Rejected{Comment: "no"}
+						return agent.Decision{Action: agent.Deny, By: agent.ByUser, Reason: "no"}
 					}
-					return nil
-				},
+					return agent.Decision{Action: agent.Allow}
+				}),
 			})
 			if out.ExitStatus != tt.status || out.Steps != tt.steps {
 				t.Errorf("%s after %d steps: %s", out.ExitStatus, out.Steps, out.Error)

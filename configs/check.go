@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/minibench/mini/agent/policy"
 )
 
 // check holds a layer against the shape of Config: every key must exist and
@@ -29,7 +31,11 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 	case isTemplate(path) && n.Kind == yaml.MappingNode:
 		return nil // {file: PATH}, see readPrompts
 	case t == reflect.TypeFor[[]Override]() && n.Kind == yaml.SequenceNode:
-		return l.checkOverrides(n, path)
+		return l.checkItems(n, reflect.TypeFor[Model](), path)
+	case t == reflect.TypeFor[[]policy.Rule]() && n.Kind == yaml.SequenceNode:
+		return l.checkItems(n, reflect.TypeFor[policy.Rule](), path)
+	case t.Kind() == reflect.Pointer:
+		t = t.Elem()
 	}
 	value := reflect.New(t)
 	if err := n.Decode(value.Interface()); err != nil {
@@ -89,8 +95,12 @@ func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) []error {
 
 // mendable says that what is wrong with a value was taken out of it.
 func mendable(t reflect.Type, value *yaml.Node) bool {
-	return t.Kind() == reflect.Struct && value.Kind == yaml.MappingNode ||
-		t == reflect.TypeFor[[]Override]() && value.Kind == yaml.SequenceNode
+	return t.Kind() == reflect.Struct && value.Kind == yaml.MappingNode || isItems(t) && value.Kind == yaml.SequenceNode
+}
+
+// isItems says that a type is a list whose items have keys of their own.
+func isItems(t reflect.Type) bool {
+	return t == reflect.TypeFor[[]Override]() || t == reflect.TypeFor[[]policy.Rule]()
 }
 
 // maxMistakes in one section are enough: the file is of another kind.
@@ -114,8 +124,11 @@ func kindName(t reflect.Type) string {
 	case reflect.Float64:
 		return "a number"
 	case reflect.Slice:
+		if t == reflect.TypeFor[policy.Words]() {
+			return "a text, or a list of texts,"
+		}
 		switch t.Elem().Kind() {
-		case reflect.Map:
+		case reflect.Map, reflect.Struct:
 			return "a list of keys and values"
 		case reflect.Int:
 			return "a list of whole numbers"
@@ -146,12 +159,12 @@ func orTop(path string) string {
 	return path
 }
 
-// checkOverrides holds each of a list to the keys of the section model. What is
-// wrong is taken out, but for the number that the others have.
-func (l Layer) checkOverrides(n *yaml.Node, path string) []error {
+// checkItems holds each of a list to the keys of a type. What is wrong is taken
+// out, but for the number that the others have.
+func (l Layer) checkItems(n *yaml.Node, t reflect.Type, path string) []error {
 	var errs []error
 	for i, item := range n.Content {
-		wrong := l.checkStruct(item, reflect.TypeFor[Model](), fmt.Sprintf("%s[%d]", path, i))
+		wrong := l.checkStruct(item, t, fmt.Sprintf("%s[%d]", path, i))
 		if len(errs) < maxMistakes {
 			errs = append(errs, wrong...)
 		}

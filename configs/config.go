@@ -12,6 +12,7 @@ package configs
 
 import (
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/policy"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -24,6 +25,8 @@ type Config struct {
 	Environment Environment  `yaml:"environment"`
 	Run         Run          `yaml:"run"`
 	Eval        Eval         `yaml:"eval"`
+	// Policy says which commands run, which do not, and which are asked about.
+	Policy policy.Config `yaml:"policy"`
 }
 
 // Model says which model answers.

@@ -46,7 +46,7 @@ func (r *Resolved) Explained(prefixes ...string) ([]byte, error) {
 		return nil, err
 	}
 	for key, leaf := range leaves(root, "") {
-		leaf.LineComment = oneLine(r.originOf(key))
+		remark(leaf, oneLine(r.originOf(key)))
 		if leaf.Value == Hidden {
 			leaf.Tag, leaf.Value, leaf.Style = "!!null", "null", 0
 			leaf.LineComment = "not shown; " + leaf.LineComment
@@ -133,12 +133,34 @@ func leaves(n *yaml.Node, path string) func(yield func(string, *yaml.Node) bool)
 				continue
 			}
 			if value.Kind == yaml.SequenceNode {
-				value.Style |= yaml.FlowStyle
+				onOneLine(value)
 			}
 			if !yield(full, value) {
 				return
 			}
 		}
+	}
+}
+
+// onOneLine puts a list on one line, and one of mappings on a line for each.
+func onOneLine(list *yaml.Node) {
+	if len(list.Content) == 0 || list.Content[0].Kind != yaml.MappingNode {
+		list.Style |= yaml.FlowStyle
+		return
+	}
+	for _, item := range list.Content {
+		item.Style |= yaml.FlowStyle
+	}
+}
+
+// remark puts a text behind a value, or behind each line of one that has several.
+func remark(leaf *yaml.Node, text string) {
+	if leaf.Kind != yaml.SequenceNode || leaf.Style&yaml.FlowStyle != 0 {
+		leaf.LineComment = text
+		return
+	}
+	for _, item := range leaf.Content {
+		item.LineComment = text
 	}
 }
 

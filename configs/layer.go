@@ -118,7 +118,11 @@ func parse(name string, data []byte, dir string) (Layer, error) {
 		if errors.Is(err, io.EOF) {
 			return Layer{Name: name}, nil
 		}
-		return Layer{}, &mistake{name + ":" + yamlPlace.ReplaceAllString(err.Error(), "$1: ")}
+		place := ""
+		if m := yamlPlace.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+			place = ":" + m[1]
+		}
+		return Layer{}, &mistake{name + place + ": " + yamlPlace.ReplaceAllString(err.Error(), "")}
 	}
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
 		return Layer{}, &mistake{fmt.Sprintf("%s: a second document begins after the first; only one is read", name)}
@@ -162,7 +166,32 @@ func unalias(n *yaml.Node, above []*yaml.Node, count *int) (*yaml.Node, error) {
 // finish checks a layer against the schema and puts the texts of prompt files
 // in their places. With an error comes the layer of what is right.
 func finish(l Layer, dir string) (Layer, error) {
-	return l, joined(slices.Concat(All(l.check()), l.readPrompts(dir)))
+	moved := l.moveWhitelist()
+	return l, joined(slices.Concat(All(l.check()), All(moved), l.readPrompts(dir)))
+}
+
+// whitelistKey is where mini-swe-agent has it under "agent".
+const whitelistKey = "whitelist_actions"
+
+// moveWhitelist puts the whitelist where the policy is.
+func (l Layer) moveWhitelist() error {
+	agent, policy := child(l.root, "agent"), child(l.root, "policy")
+	list := child(agent, whitelistKey)
+	if list == nil {
+		return nil
+	}
+	at := slices.Index(agent.Content, list)
+	key := agent.Content[at-1]
+	agent.Content = slices.Delete(agent.Content, at-1, at+1)
+	if policy == nil {
+		policy = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: key.Line}
+		l.root.Content = append(l.root.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "policy", Line: key.Line}, policy)
+	}
+	if policy.Kind != yaml.MappingNode || child(policy, whitelistKey) != nil {
+		return l.errorf(key, "agent.%s: it is policy.%s here, which is there too", whitelistKey, whitelistKey)
+	}
+	policy.Content = append(policy.Content, key, list)
+	return nil
 }
 
 // readPrompts replaces {file: PATH}, where a template is asked for, by the

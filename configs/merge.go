@@ -75,12 +75,32 @@ func (r *Resolved) merge(into, from *yaml.Node, l Layer, path string) {
 			continue
 		}
 		r.origins[full] = origin(l, value)
+		r.items(full, value, l)
 		if old != nil {
 			*old = *value
 			continue
 		}
 		clone := *value
 		into.Content = append(into.Content, key, &clone)
+	}
+}
+
+// items notes where the keys of a list's items are, in place of those of a list
+// that another layer had.
+func (r *Resolved) items(key string, list *yaml.Node, l Layer) {
+	if list.Kind != yaml.SequenceNode {
+		return
+	}
+	maps.DeleteFunc(r.origins, func(known string, _ Origin) bool { return strings.HasPrefix(known, key+"[") })
+	for i, item := range list.Content {
+		if item.Kind != yaml.MappingNode {
+			continue
+		}
+		name := fmt.Sprintf("%s[%d]", key, i)
+		r.origins[name] = origin(l, item)
+		for j := 1; j < len(item.Content); j += 2 {
+			r.origins[name+"."+item.Content[j-1].Value] = origin(l, item.Content[j])
+		}
 	}
 }
 

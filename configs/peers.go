@@ -12,21 +12,18 @@ const ComingFrom = "docs/coming-from-mini-swe-agent.md"
 var peerKeys = map[string]string{
 	"action_observation_template": "the template is agent.observation_template here",
 	"agent_class":                 "mini has one agent; leave the key out",
-	"confirm_exit":                "mini ends once the task is handed in, and does not ask; leave the key out",
 	"container_timeout":           "a container lives as long as its attempt; agent.wall_time_limit_seconds bounds that",
 	"cost_tracking":               "mini counts the costs it knows and goes on with others; leave the key out, or set model.price",
 	"exec_args":                   "mini starts no client program; leave the key out",
 	"executable":                  "mini talks to the engine without docker's client; set DOCKER_HOST, also for podman",
 	"global_args":                 "mini starts no client program; leave the key out, or set DOCKER_HOST",
 	"litellm_model_registry":      "set model.price: {input: 0.25, cached: 0.025, output: 2}, dollars per million tokens",
-	"mode":                        "mini asks before each command, and with -y before none; leave the key out",
 	"multimodal_regex":            "files are shown by agent.images.marker, for models that take images; leave the key out",
 	"output_path":                 "say -o FILE on the command line",
 	"run_args":                    "network, memory, cpus, user, platform, cap_add and others are keys of environment here",
 	"set_cache_control":           "servers cache by themselves, and Anthropic's is told to, unless model.cache is off; leave the key out",
 	"task":                        "say -t TASK on the command line",
 	"timeout_template":            "agent.observation_template shows timeouts here, as .exception and .timed_out",
-	"whitelist_actions":           "mini asks before each command, and with -y before none; leave the key out",
 }
 
 // peerKwargs answers settings of model_kwargs that litellm takes for itself. A

@@ -24,9 +24,8 @@ func resolve(path string) (*configs.Resolved, error) {
 
 func TestKeysOfMiniSWEAgentAreAnswered(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"agent: {mode: yolo}", "agent.mode; mini asks before each command, and with -y before none"},
-		{"agent: {whitelist_actions: [ls]}", "agent.whitelist_actions; mini asks before each command"},
-		{"agent: {confirm_exit: false}", "agent.confirm_exit; mini ends once"},
+		{"agent: {whitelist_actions: [ls]}\npolicy: {whitelist_actions: [ls]}", "agent.whitelist_actions: it is policy.whitelist_actions here, which is there too"},
+		{"agent: {whitelist_actions: ['(?=ls)']}", "x.yaml:1: policy.whitelist_actions: number 0: invalid or unsupported Perl syntax"},
 		{"agent: {output_path: x}", "agent.output_path; say -o FILE"},
 		{"agent: {agent_class: default}", "agent.agent_class; mini has one agent"},
 		{"agent: {action_observation_template: x}", "agent.action_observation_template; the template is agent.observation_template"},

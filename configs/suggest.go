@@ -27,6 +27,11 @@ func suggest(key, path string, fields map[string]reflect.Type) string {
 	if best := Nearest(key, names); best != "" {
 		return fmt.Sprintf("; did you mean %s?", strings.TrimPrefix(path+"."+best, "."))
 	}
+	for _, name := range names { // model.name for model.model_name
+		if strings.HasSuffix(name, "_"+key) && path != "" && strings.HasPrefix(name, path) {
+			return fmt.Sprintf("; did you mean %s.%s?", path, name)
+		}
+	}
 	for _, full := range Keys() { // a slip in the key and another section
 		name := full[strings.LastIndexByte(full, '.')+1:]
 		if len(key) > 3 && levenshtein.ComputeDistance(key, name) <= 2 {

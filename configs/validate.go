@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,13 +22,14 @@ var (
 )
 
 // keeping are the values of run.keep, syncing those of run.fsync, evalNetworks those of eval.network,
-// caching those of model.cache, imagesTaken those of model.images.
+// caching those of model.cache, imagesTaken those of model.images, modes those of agent.mode.
 var (
 	caching      = []string{"", "5m", "1h", "off"}
 	keeping      = []string{"none", "failed", "all"}
 	syncing      = []string{string(trajectories.SyncNever), string(trajectories.SyncAttempt), string(trajectories.SyncRecord)}
 	evalNetworks = []string{"bridge", "none"}
 	imagesTaken  = []string{"auto", "yes", "no"}
+	modes        = []string{"", "confirm", "yolo", "human"}
 )
 
 // maxAttempts bounds run.attempts, as runner.MaxSamples does.
@@ -36,7 +38,7 @@ const maxAttempts = 10_000
 // validate finds values of the right type that make no sense, and gives the
 // agent what it needs of the other sections.
 func (r *Resolved) validate() error {
-	errs := slices.Concat(r.validateModel(), r.validateRoute(), r.validateEnvironment(), r.foreignTemplates())
+	errs := slices.Concat(r.validateModel(), r.validateRoute(), r.validateEnvironment(), r.validatePerson(), r.foreignTemplates())
 	for _, f := range []struct {
 		key   string
 		value int
@@ -65,15 +67,33 @@ func (r *Resolved) validate() error {
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}
-	errs = append(errs, slices.Concat(r.class("run.fsync", string(r.Run.Fsync), syncing, ""), r.validateImages(), r.validateEval())...)
+	errs = append(errs, slices.Concat(r.class("run.fsync", string(r.Run.Fsync), syncing, ""), r.validateImages(), r.validateEval(), r.validatePolicy())...)
 	r.Agent.StartupCommand = r.Run.StartupCommand
 	r.Agent.Timeout = seconds(r.Environment.Timeout)
 	return joined(errs)
 }
 
+// validatePerson is about interactive sessions.
+func (r *Resolved) validatePerson() []error {
+	if slices.Contains(modes, r.Agent.Mode) {
+		return nil
+	}
+	return r.class("agent.mode", r.Agent.Mode, modes[1:], "")
+}
+
+// variable matches names of environment variables.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// IsVariable says whether an environment variable may have this name.
+func IsVariable(name string) bool { return variable.MatchString(name) }
+
 func (r *Resolved) validateModel() []error {
 	m := r.Model
 	errs := r.class("model.model_class", m.Class, ModelClasses, peerClass(m.Class, true))
+	if m.APIKeyEnv != "" && !variable.MatchString(m.APIKeyEnv) { // maybe the key itself, so it is not repeated
+		errs = append(errs, r.errorf("model.api_key_env",
+			"it is the name of the environment variable that has the key, as OPENAI_API_KEY; what stands there is no such name"))
+	}
 	if key := secretIn(m.Kwargs, "model.model_kwargs"); key != "" {
 		errs = append(errs, r.errorf(key,
 			"keys are never part of the configuration, which is written to files; put it into an environment variable and name that in model.api_key_env"))

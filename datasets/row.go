@@ -152,7 +152,7 @@ const maxID = 200
 
 // reserved are the names of a run's own files, where a folder of an instance
 // would stand beside them.
-var reserved = []string{"run.json", "config.yaml", "preds.json", "results.json", "events.jsonl", "logs"}
+var reserved = []string{"run.json", "config.yaml", "preds.json", "results.json", "events.jsonl", "control.json", "logs"}
 
 // CheckID refuses an id that does not come from a dataset, by the rules for
 // those that do: it cannot be, or should not be, the name of a folder.

@@ -107,6 +107,18 @@ type Command struct {
 	// command as the end of ctx does; the error wraps ErrSink and the sandbox
 	// stays usable. One that never returns from Write keeps a goroutine.
 	Sink io.Writer
+	// Watch, where it is not nil, is shown the kept output as it comes, beside
+	// Result.Output or the Sink: all pieces together are that. It may be
+	// called from another goroutine than the caller's, one call at a time, and
+	// is not after Execute has returned. The piece is only valid during the call, and
+	// not to be changed. The call must be quick, and use no method of the
+	// environment: the output, and with it the command, waits for it.
+	//
+	// The beginning of an output, which is half of the limit or more, comes as
+	// it is written. What comes after it is held at its source, for only when the
+	// command is over is it known what its end is; the end comes then, in one
+	// go (see Result.Head). An output that begins with a marker comes whole.
+	Watch func(piece []byte)
 }
 
 // Result is what a command did. Stdout and stderr share one pipe, so Output

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
 )
@@ -98,14 +100,31 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 	info := box.Info()
 	b.Folder.sawImage(info)
 	b.Log.Emit(t.event(Event{Type: SandboxReady, Attempt: n, Elapsed: time.Since(start).Seconds(), Warnings: info.Warnings}))
+	var supervisor agent.Supervisor
+	if b.Supervise != nil {
+		supervisor = b.Supervise(in)
+	}
+	bus, done := b.events(in, n)
+	defer done()
 	return b.Agent.Run(ctx, agent.Session{
+		Events:      bus,
+		Opening:     events.RunStarted{Instance: in.ID, Model: b.ModelName, Environment: b.Header.EnvironmentClass},
 		Model:       watchedModel{m, w},
 		Environment: watchedBox{box, w},
 		Recorder:    w,
 		Allow:       b.purse.take,
+		Supervisor:  supervisor,
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
 		Past:        journal.past,
 	})
+}
+
+// events is the bus of an attempt; nil where nobody listens.
+func (b *Batch) events(in datasets.Instance, n int) (bus *events.Bus, done func()) {
+	if b.Events == nil {
+		return nil, func() {}
+	}
+	return b.Events(in, n)
 }
 
 func closeBox(ctx context.Context, box env.Environment) error {

@@ -23,12 +23,17 @@ const (
 	SandboxReady    EventType = "sandbox_ready"
 	Step            EventType = "step"         // a command ended
 	FormatError     EventType = "format_error" // a reply had no, or several, commands
+	Refused         EventType = "refused"      // Command was not let run; Text says why
 	AttemptFinished EventType = "attempt_finished"
 	Pull            EventType = "pull"     // an image is being pulled
 	Warning         EventType = "warning"  // something the user should know
 	Provider        EventType = "provider" // what the model's provider lets through is another
 	Kept            EventType = "kept"     // a sandbox stays; Text says how to get at it
-	RunFinished     EventType = "run_finished"
+	// Controlled is what somebody has told the run to do (see Control): Action, By,
+	// and what came of it as Text. Total is how many tasks the run has now, and Class
+	// how one had ended that is tried again.
+	Controlled  EventType = "control"
+	RunFinished EventType = "run_finished"
 	// Of evaluations (see runner/evaluate). Their instances may be those of a
 	// run that goes on beside them.
 	EvaluationStarted  EventType = "evaluation_started"  // with Total where it is known, and Workers
@@ -116,6 +121,9 @@ type Event struct {
 	// Verdict is the class of a verdict, and ResultModel whose patch it is on.
 	Verdict     string `json:"verdict,omitempty"`
 	ResultModel string `json:"model,omitempty"`
+	// Action is what By wants of the run.
+	Action Action `json:"action,omitempty"`
+	By     string `json:"by,omitempty"`
 	// Pull is what a pull event is about.
 	Pull *PullState `json:"pull,omitempty"`
 	// Provider is what a provider event is about.

@@ -130,6 +130,9 @@ func (f *Folder) journal(id string, n int) string {
 	return filepath.Join(f.dir, id, attemptsDir, strconv.Itoa(n), journalFile)
 }
 
+// Journal is where the journal of an attempt is.
+func (f *Folder) Journal(id string, attempt int) string { return f.journal(id, attempt) }
+
 func (f *Folder) traj(id string) string {
 	return filepath.Join(f.dir, id, id+".traj.json")
 }

@@ -159,23 +159,12 @@ func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Inst
 	}
 	e := &entry{samples: map[int]*sample{}}
 	for _, n := range numbers {
-		a := Attempt{Number: n, Journal: f.journal(id, n), Sample: 1}
-		out, ok, err := last(a.Journal)
-		var h trajectories.Header
-		if err == nil {
-			h = headerOf(a.Journal)
-			a.Sample = sampleOf(h)
-		}
+		a, out, err := readAttempt(f.journal(id, n), n)
 		switch {
 		case err != nil:
 			r.unread(fmt.Errorf("attempt %d of %s: %w", n, id, err))
-		case ok && h.Format == "":
-			r.unread(fmt.Errorf("attempt %d of %s counts for nothing: its journal has no header", n, id))
-		case ok:
+		case a.Result != nil:
 			e.take(a.Sample, n, out)
-			a.Result = brief((&sample{selected: n, outcome: out}).result(n))
-		default:
-			a.SoFar = tally(a.Journal)
 		}
 		in.Attempts = append(in.Attempts, a)
 	}
@@ -189,6 +178,26 @@ func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Inst
 		in.take(written)
 	}
 	return in
+}
+
+// readAttempt reads the two ends of a journal, and all of one without an outcome.
+func readAttempt(journal string, n int) (Attempt, trajectories.Outcome, error) {
+	a := Attempt{Number: n, Journal: journal, Sample: 1}
+	out, ok, err := last(journal)
+	if err != nil {
+		return a, out, err
+	}
+	h := headerOf(journal)
+	a.Sample = sampleOf(h)
+	switch {
+	case ok && h.Format == "":
+		return a, out, errors.New("it counts for nothing: its journal has no header")
+	case ok:
+		a.Result = brief((&sample{selected: n, outcome: out}).result(n))
+	default:
+		a.SoFar = tally(journal)
+	}
+	return a, out, nil
 }
 
 // take takes over what stands in results.json, without the patches: a run may

@@ -25,7 +25,7 @@ type opened struct {
 // stopped in the middle and can be gone on with; else a new one.
 func (b *Batch) goOn(ctx context.Context, t task, book *book) (int, trajectories.Outcome, error) {
 	n := book.newest(t)
-	if !b.ResumeAttempts || b.Redo || n == 0 || !b.stopped(t.ID, n) {
+	if !b.ResumeAttempts || b.Redo || t.anew || n == 0 || !b.stopped(t.ID, n) {
 		return b.attempt(ctx, t, book.nextAttempt(t))
 	}
 	journal, err := b.reopen(t, n)

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
@@ -46,7 +47,7 @@ type Models interface {
 }
 
 // Batch is what a run needs. All fields are required but Samples, Budget, Redo,
-// ResumeAttempts, Sync, Keep, Submitted and MaxProviderFailures.
+// ResumeAttempts, Sync, Keep, Submitted, Control and MaxProviderFailures.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -87,10 +88,19 @@ type Batch struct {
 	// what it submitted, as preds.json has it. It is called by the workers, several
 	// at once, and must be quick. nil tells nobody.
 	Submitted func(in datasets.Instance, sample int, p trajectories.Prediction)
+	// Supervise makes what decides on each command of an attempt at an instance;
+	// nil lets all of them run.
+	Supervise func(in datasets.Instance) agent.Supervisor
+	// Events is asked for the bus on which an attempt publishes what it does;
+	// done is called when that is over. nil has nobody listen.
+	Events func(in datasets.Instance, attempt int) (bus *events.Bus, done func())
+	// Control takes orders while the run goes on; nil takes none.
+	Control *Control
 	// Log is told what happens.
 	Log *Log
 
 	kept    atomic.Int32
+	queue   *queue
 	purse   *purse
 	strikes strikes
 }
@@ -106,7 +116,8 @@ type Summary struct {
 	Cost      *model.Cost                `json:"cost"`                     // of this run's attempts; null where nobody knows any of it
 	Unpriced  int64                      `json:"unpriced_calls,omitempty"` // whose cost is not known
 	Exhausted bool                       `json:"budget_exhausted,omitempty"`
-	Halt      *Halt                      `json:"halt,omitempty"` // why it was stopped before its end
+	Halt      *Halt                      `json:"halt,omitempty"`    // why it was stopped before its end
+	Drained   bool                       `json:"drained,omitempty"` // somebody had it end before all was begun
 	Elapsed   time.Duration              `json:"-"`
 }
 
@@ -142,14 +153,15 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	b.purse = b.newPurse(book)
 	all := b.tasks(instances)
 	todo := b.pending(book, all)
+	b.queue = newQueue(b.Log, b.purse.spent, all, todo)
 	b.Log.Emit(Event{Type: RunStarted, Total: len(all), Skipped: len(all) - len(todo), Workers: b.Workers, Sample: b.several()})
 
 	for _, err := range book.unread {
 		b.Log.Emit(Event{Type: Warning, Text: err.Error()})
 	}
-	for _, t := range all {
+	for _, j := range b.queue.jobs {
 		if !b.Redo {
-			b.tell(book, t)
+			b.tell(book, j)
 		}
 	}
 	// What cannot be written stops the run: working on would lose results.
@@ -159,73 +171,92 @@ func (b *Batch) Run(ctx context.Context, instances []datasets.Instance) (Summary
 	if s, ok := b.Sandboxes.(Expecting); ok {
 		defer s.Expect(ctx, instancesOf(todo))()
 	}
+	b.Control.serves(b.queue)
+	defer b.Control.serves(nil)
+	defer context.AfterFunc(ctx, b.queue.wake)()
 	workers := new(errgroup.Group)
-	workers.SetLimit(b.Workers)
-	for _, t := range todo {
-		// Go blocks while all workers are busy, so what is not started when
-		// the run is stopped never is.
+	for range min(b.Workers, len(all)) {
 		workers.Go(func() error {
-			if ctx.Err() != nil || b.purse.spent() {
-				return nil //nolint:nilerr // a run that is stopped is no failure
-			}
-			err := b.work(ctx, t, book)
+			err := b.takeTurns(ctx, book)
 			if err != nil {
 				stop(agent.ErrInterrupted)
 			}
 			return err
 		})
-		if ctx.Err() != nil || b.purse.spent() {
-			break
-		}
 	}
-	err = errors.Join(workers.Wait(), book.flush())
+	err = workers.Wait()
+	drained := b.queue.close()
+	err = errors.Join(err, book.flush())
 	s := book.summary(instances, max(1, b.Samples))
 	s.Skipped = len(all) - len(todo)
 	s.Kept = int(b.kept.Load())
 	s.Halt = b.strikes.halted()
 	s.Elapsed = time.Since(start)
 	s.Exhausted = b.purse.spent()
+	s.Drained = drained && !s.Complete()
 	b.Log.Emit(Event{Type: RunFinished, Summary: &s})
 	return s, errors.Join(err, b.Folder.eventsErr())
 }
 
+// takeTurns works on one task after the other, until there is none to be begun.
+func (b *Batch) takeTurns(ctx context.Context, book *book) error {
+	for {
+		j, mine := b.queue.next(ctx)
+		if j == nil {
+			return nil
+		}
+		err := b.work(mine, j, book)
+		b.queue.giveBack(j)
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // work tries one sample until it has a result, its failure is not of the kind
-// that passes, or the tries are used up.
-func (b *Batch) work(ctx context.Context, t task, book *book) error {
-	defer b.Log.Emit(t.event(Event{Type: Doing, Phase: Left}))
-	for try := 1; ; try++ {
+// that passes, the tries are used up, or somebody wants it back in the queue.
+func (b *Batch) work(ctx context.Context, j *job, book *book) error {
+	defer b.Log.Emit(j.event(Event{Type: Doing, Phase: Left}))
+	t := j.task
+	for {
+		j.tries++
 		n, out, err := b.goOn(ctx, t, book)
 		if err != nil {
 			return fmt.Errorf("instance %s: %w", t.ID, err)
 		}
-		again := out.Class.Retried() && !permanent(out) && !b.strikes.inVain(out) && try < b.MaxTries && ctx.Err() == nil
-		b.Log.Emit(t.event(Event{Type: AttemptFinished, Attempt: n, Outcome: &out, Again: again}))
+		t.anew = false // it was
+		again := out.Class.Retried() && !permanent(out) && !b.strikes.inVain(out) && j.tries < b.MaxTries && ctx.Err() == nil
+		again = b.queue.finished(j, n, out, again)
 		if err := book.enter(t.ID, t.sample, n, out); err != nil {
 			return fmt.Errorf("instance %s: %w", t.ID, err)
 		}
 		if !again {
 			b.strikes.ended(out)
-			b.tell(book, t)
+			b.tell(book, j)
 			return nil
 		}
-		wait := time.Duration(try) * tryPause
+		wait := time.Duration(j.tries) * tryPause
 		b.Log.Emit(t.event(Event{Type: Doing, Phase: Waiting, Attempt: n, Elapsed: wait.Seconds()}))
-		if !pause(ctx, wait) {
+		if !pause(ctx, wait) || !b.queue.goesOn(j) {
 			return nil
 		}
 	}
 }
 
-// tell says what a sample has submitted, if it has.
-func (b *Batch) tell(book *book, t task) {
+// tell says what a sample has submitted, if it has and nobody was told.
+func (b *Batch) tell(book *book, j *job) {
 	if b.Submitted == nil {
 		return
 	}
 	book.mu.Lock()
-	p, ok := book.prediction(t.ID, t.sample)
+	p, ok := book.prediction(j.ID, j.sample)
+	if ok {
+		n := book.entries[j.ID].samples[j.sample].selected
+		ok, j.told = n != j.told, n
+	}
 	book.mu.Unlock()
 	if ok {
-		b.Submitted(t.Instance, t.sample, p)
+		b.Submitted(j.Instance, j.sample, p)
 	}
 }
 

@@ -10,6 +10,7 @@ type task struct {
 	datasets.Instance
 	sample int  // from 1 on
 	one    bool // nobody asked for more than one
+	anew   bool // a new attempt is made, whatever there is
 }
 
 // tasks are those of a run, in order. The samples of an instance stand together:

@@ -40,6 +40,12 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 		e := w.event(Step)
 		e.Command, e.ExitCode, e.TimedOut = shorten(d.Command), d.ExitCode, d.TimedOut
 		w.log.Emit(e)
+	case trajectories.Decision:
+		if d.Action != trajectories.Allow {
+			e := w.event(Refused)
+			e.Command, e.Text = shorten(d.Command), shorten(d.Reason)
+			w.log.Emit(e)
+		}
 	case trajectories.Message:
 		if d.Cause == trajectories.CauseReply {
 			w.actions = d.Actions

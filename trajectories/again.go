@@ -64,9 +64,12 @@ func (a *again) entry(e *Entry, at int, reply *Entry) {
 	if e.Call != nil {
 		a.put(Record{ID: e.Record, Type: TypeCall, Time: e.Time}, e.Call)
 	}
-	if reply != nil {
-		for i := range reply.Ran {
-			if ran := &reply.Ran[i]; ran.Told == at {
+	for _, acted := range []*Entry{reply, e} {
+		if acted == nil || acted == e && e.Cause != CauseCommand {
+			continue
+		}
+		for i := range acted.Ran {
+			if ran := &acted.Ran[i]; ran.Told == at {
 				a.put(Record{ID: ran.Record, Type: TypeExecution, Time: ran.Start}, ran.Execution)
 			}
 		}

@@ -31,6 +31,8 @@ const (
 	TypeContext   Type = "context"   // Context: what the next call was sent, if not all messages
 	TypeCall      Type = "call"      // Call: what one query of the model took
 	TypeExecution Type = "execution" // Execution: what one command did
+	TypeDecision  Type = "decision"  // Decision: whether a command might run, and who said so
+	TypeLimits    Type = "limits"    // Limits: a person raised them
 	TypeScrub     Type = "scrub"     // Scrub: the repository was made honest
 	TypeCheck     Type = "check"     // Check: a submission was held against a clean tree
 	TypeDiff      Type = "diff"      // Diff: the working tree at the end
@@ -137,7 +139,18 @@ const (
 	// CauseMalformedPatch: what was handed in does not apply. The message
 	// stands where the observation of the submit command would.
 	CauseMalformedPatch Cause = "malformed_patch"
+	// What people say while the agent works: after they interrupted it, without
+	// that, and when it had handed in its work.
+	CauseInterruption Cause = "interruption"
+	CauseSteer        Cause = "steer"
+	CauseFollowUp     Cause = "follow_up"
+	// CauseCommand tells of a command that a person ran in place of the model; it
+	// has the command as its only action, and its execution stands before it.
+	CauseCommand Cause = "command"
 )
+
+// Acts says whether commands belong to messages of this cause.
+func (c Cause) Acts() bool { return c == CauseReply || c == CauseCommand }
 
 // Message is one turn as the model saw or wrote it, byte for byte.
 type Message struct {
@@ -228,6 +241,8 @@ type Execution struct {
 	OOMKilled   int       `json:"oom_killed,omitempty"`
 	// Exception is the sentence the model was told beside the output.
 	Exception string `json:"exception,omitempty"`
+	// Person says that the command was a person's, and no reply asked for it.
+	Person bool `json:"person,omitempty"`
 }
 
 // form is an Execution as a journal writes it. What a method has written is gone
@@ -246,6 +261,42 @@ func (x Execution) form() any {
 type Process struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
+}
+
+// Verb is what becomes of a command.
+type Verb string
+
+// The verbs: a command runs, somebody is to be asked, or it does not run.
+const (
+	Allow Verb = "allow"
+	Ask   Verb = "ask"
+	Deny  Verb = "deny"
+)
+
+// Ruling is what somebody decided on a command.
+type Ruling struct {
+	Action Verb `json:"action"`
+	// Reason is for the model, of a command that does not run.
+	Reason string `json:"reason,omitempty"`
+	// By is who decided: "user", "mode" (commands run unasked), "whitelist", "rule",
+	// "default" (no rule fits), "decider" (another program) or "unattended" (nobody
+	// was there to be asked); Rule names the rule.
+	By   string `json:"by,omitempty"`
+	Rule string `json:"rule,omitempty"`
+	// Before are those who passed the question on, the first of them first.
+	Before []Ruling `json:"before,omitempty"`
+}
+
+// Decision is a ruling on a command of a reply. It stands before the execution.
+type Decision struct {
+	Command string `json:"command"`
+	Ruling
+}
+
+// Limits bound the model calls and the US dollars of an attempt; 0 is no limit.
+type Limits struct {
+	Steps int     `json:"steps"`
+	Cost  float64 `json:"cost"`
 }
 
 // Scrub is the proof that a repository holds nothing but HEAD, its history and

@@ -124,11 +124,35 @@ func (t *translator) extra(m Message, at time.Time) any {
 		return t.interrupt("UserRejection", m, at)
 	case CauseNotRun:
 		return t.interrupt("NotRun", m, at)
+	case CauseInterruption, CauseSteer:
+		return interruptExtra{Type: "UserInterruption", Timestamp: stamp(at)}
+	case CauseFollowUp:
+		return interruptExtra{Type: "UserNewTask", Timestamp: stamp(at)}
+	case CauseCommand:
+		return t.ownCommand(m, at)
 	}
 	if t.imported {
 		return plainExtra{stamp(at), m.Cause}
 	}
 	return nil
+}
+
+// commandExtra is that of a command that a person ran, and of what it did.
+type commandExtra struct {
+	Actions []trajAction `json:"actions"`
+	*observationExtra
+}
+
+func (t *translator) ownCommand(m Message, at time.Time) commandExtra {
+	e := commandExtra{Actions: []trajAction{}}
+	for _, command := range m.Actions {
+		e.Actions = append(e.Actions, trajAction{Command: command})
+	}
+	if x := t.execution; x != nil {
+		told := x.observation(at)
+		e.observationExtra, t.execution = &told, nil
+	}
+	return e
 }
 
 func (t *translator) answer(m Message, at time.Time) replyExtra {

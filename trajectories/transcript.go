@@ -46,7 +46,8 @@ type Entry struct {
 	// before it.
 	Context *Context
 	// Ran are the commands that a reply's actions came to, in order; fewer than
-	// its Actions where not all were run.
+	// its Actions where not all were run. Of a message that tells of a person's
+	// command it is that one.
 	Ran []Ran
 }
 
@@ -71,6 +72,7 @@ func Gather(records iter.Seq2[Record, error]) (*Transcript, error) {
 			return g.t, err
 		}
 	}
+	g.untold()
 	return g.t, nil
 }
 
@@ -82,6 +84,7 @@ type gatherer struct {
 	sent    Record   // that holds the context
 	reply   int      // the entry whose actions are being run; -1 before the first
 	next    int      // of the reply's executions, the first that nobody was told of
+	own     []Ran    // a person's commands, whose message has not come yet
 }
 
 func (g *gatherer) take(r Record) error {
@@ -119,6 +122,7 @@ func (g *gatherer) take(r Record) error {
 		g.t.Others = append(g.t.Others, r)
 	case TypeOutcome:
 		g.failed()
+		g.untold()
 		g.t.Outcome = &Outcome{}
 		err = json.Unmarshal(r.Data, g.t.Outcome)
 	default:
@@ -134,7 +138,7 @@ func (g *gatherer) take(r Record) error {
 // goes on from there.
 func (g *gatherer) rewind(to int) {
 	after := func(e Entry) bool { return e.Record > to }
-	g.t.Diff, g.t.Outcome = nil, nil
+	g.t.Diff, g.t.Outcome, g.own = nil, nil, nil
 	if n := slices.IndexFunc(g.t.Entries, after); n >= 0 {
 		for _, e := range g.t.Entries[n:] {
 			if e.Call != nil {
@@ -179,7 +183,13 @@ func (g *gatherer) failed() {
 func (g *gatherer) message(e Entry) {
 	at := len(g.t.Entries)
 	switch e.Cause {
+	case CauseCommand:
+		e.Ran, g.own = g.own, nil
+		for i := range e.Ran {
+			e.Ran[i].Told = at
+		}
 	case CauseReply:
+		g.untold()
 		e.Call, g.call = g.call, nil
 		e.Context, g.context = g.context, nil
 		g.reply, g.next = at, 0
@@ -192,6 +202,18 @@ func (g *gatherer) message(e Entry) {
 	g.t.Entries = append(g.t.Entries, e)
 }
 
+// untold gives a person's commands that the model was never told of to whatever
+// stands before them.
+func (g *gatherer) untold() {
+	if g.reply < 0 {
+		g.t.Setup = append(g.t.Setup, g.own...)
+	} else if len(g.own) > 0 {
+		e := &g.t.Entries[g.reply]
+		e.Ran = append(e.Ran, g.own...)
+	}
+	g.own = nil
+}
+
 // ran are the executions of the current reply.
 func (g *gatherer) ran() []Ran {
 	if g.reply < 0 {
@@ -201,6 +223,10 @@ func (g *gatherer) ran() []Ran {
 }
 
 func (g *gatherer) execution(ran Ran) {
+	if ran.Person {
+		g.own = append(g.own, ran)
+		return
+	}
 	if g.reply < 0 {
 		g.t.Setup = append(g.t.Setup, ran)
 		return

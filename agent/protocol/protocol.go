@@ -62,6 +62,8 @@ type Reading struct {
 	Wrong   string
 	// Cut says that the token limit is what is wrong.
 	Cut bool
+	// Torn says that there is no action, though the reply begins one.
+	Torn bool
 }
 
 // Commands are those that were found, also where they are not run.

@@ -46,8 +46,22 @@ func (p text) Read(reply model.Reply, _ int) Reading {
 	if len(r.Actions) != 1 {
 		r.Cut = reply.Finish == model.FinishLength
 		r.Wrong = wrongCount(len(r.Actions), r.Cut)
+		r.Torn = len(r.Actions) == 0 && p.begins(reply.Message.Content)
 	}
 	return r
+}
+
+// defaultMark is what blocks of the default pattern begin with.
+var defaultMark = regexp.MustCompile("```(?:bash|mswea_bash_command)\\b")
+
+// begins says whether a text without a command has the beginning of one, as far
+// as the pattern shows what that is.
+func (p text) begins(content string) bool {
+	if p == defaultText {
+		return defaultMark.MatchString(content)
+	}
+	mark, _ := p.re.LiteralPrefix()
+	return mark != "" && mark != "```" && strings.Contains(content, mark) // other blocks have the fence, too
 }
 
 // Answer implements Protocol.

@@ -50,6 +50,7 @@ func (p xml) Read(reply model.Reply, _ int) Reading {
 	if len(r.Actions) != 1 {
 		r.Cut = reply.Finish == model.FinishLength
 		r.Wrong = wrongCount(len(r.Actions), r.Cut)
+		r.Torn = len(r.Actions) == 0 && strings.Contains(reply.Message.Content, p.begin)
 	} else if nested {
 		r.Wrong = p.begin + " stands in your reply twice before " + p.end + ", so that it is not clear what to run"
 	}

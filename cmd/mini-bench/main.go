@@ -6,7 +6,7 @@
 // of one run can be compared; those of two runs, on a machine that has other
 // work, cannot.
 //
-//	mini-bench -mini bin/mini -image mini-base:latest -run /var/tmp/journals [journal export step batch life flood many]
+//	mini-bench -mini bin/mini -image mini-base:latest -run /var/tmp/journals [journal export inspect step batch life flood many]
 //
 // Each bar is printed as held or missed; the exit code is 1 when one is missed.
 package main
@@ -47,6 +47,7 @@ var parts = []part{
 	{"flood", (*bench).flood},
 	{"many", (*bench).many},
 	{"export", (*bench).export},
+	{"inspect", (*bench).inspect},
 }
 
 func main() {

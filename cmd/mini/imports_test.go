@@ -58,12 +58,17 @@ var rules = []rule{
 	{pkg: "datasets/hub", may: []string{"datasets"}},
 	{pkg: "datasets/hub/hubtest", may: nil, std: true},
 	{pkg: "datasets/hub/hubtest/serve", may: []string{"datasets/hub/hubtest"}, std: true},
-	{pkg: "agent", may: []string{"env", "model", "trajectories", "agent/worktree", "agent/protocol", "agent/pictures"}},
+	{pkg: "agent", may: []string{"env", "model", "trajectories", "agent/events", "agent/worktree", "agent/protocol", "agent/pictures"}},
+	{pkg: "agent/events", may: []string{"model", "trajectories"}},
 	{pkg: "agent/protocol", may: []string{"env", "model"}, std: true},
+	{pkg: "agent/policy", may: []string{"agent", "agent/worktree", "agent/policy/shell", "env", "model", "trajectories"}},
+	{pkg: "agent/policy/shell"},
+	{pkg: "agent/policy/decider", may: []string{"agent", "agent/worktree", "agent/policy", "agent/policy/shell", "env", "model", "trajectories"}},
 	{pkg: "agent/pictures", may: []string{"env", "model"}, std: true},
 	{pkg: "agent/pictures/web", may: []string{"agent/pictures", "env", "model"}, std: true},
 	{pkg: "agent/worktree", may: []string{"env"}},
 	{pkg: "runner", may: []string{"runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
+	{pkg: "runner/control", may: []string{"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
 	{pkg: "runner/report", may: []string{
 		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/saved",
@@ -93,11 +98,12 @@ var rules = []rule{
 		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
 	}},
-	{pkg: "configs", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "configs", may: []string{"agent", "agent/policy", "agent/policy/shell", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "examples/embed", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
 }
 
 // with says which packages may be where another one may be, being a part of it.
-var with = map[string]string{"agent/protocol": "agent", "agent/pictures": "agent"}
+var with = map[string]string{"agent/protocol": "agent", "agent/events": "agent", "agent/pictures": "agent"}
 
 // heavy are clients that only leaf packages, and the command, may link.
 var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/anthropics/anthropic-sdk-go"}

@@ -84,6 +84,7 @@ func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Optio
 		{"Scripts", scripts},
 		{"Limits", limits},
 		{"Sinks", sinks},
+		{"Watching", watching},
 		{"Submissions", submissions},
 		{"Timeouts", timeouts},
 		{"Times", times},

@@ -16,6 +16,7 @@ type call struct {
 	kept   int64        // how many arrived
 	output []byte       // they, unless there is a sink
 	sink   *sink.Sink   // nil where nobody asked for one
+	watch  watch        // likewise
 	broken <-chan error // why the sink is of no use any more; nil without one
 	exit   Exit
 	done   chan struct{} // closed when exit is set
@@ -52,9 +53,12 @@ func (c *Client) acceptHello(f Frame) error {
 
 func (c *Client) acceptReport(f Frame) error {
 	call, err := c.file(f)
-	if err == nil && f.Kind == KindOutput && call.sink != nil {
-		// Without the lock: it may take its time. Execute is told when it fails.
-		_, _ = call.sink.Write(f.Body)
+	if err == nil && f.Kind == KindOutput {
+		call.watch.see(f.Body)
+		if call.sink != nil {
+			// Without the lock: it may take its time. Execute is told when it fails.
+			_, _ = call.sink.Write(f.Body)
+		}
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/minibench/mini/env"
@@ -41,7 +40,8 @@ func (c *Client) Execute(ctx context.Context, cmd env.Command) (env.Result, erro
 	if err != nil {
 		return env.Result{}, err
 	}
-	call := c.begin(run, cmd.Sink)
+	call := c.begin(run, cmd)
+	defer call.watch.end()
 	defer c.leave(call)
 	res, err := c.await(ctx, call, Frame{Kind: KindRun, ID: call.id, Body: body}, run)
 	if call.sink != nil {
@@ -154,7 +154,7 @@ func (c *Client) settings(cmd env.Command) Run {
 	}
 }
 
-func (c *Client) begin(run Run, w io.Writer) *call {
+func (c *Client) begin(run Run, cmd env.Command) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	limit := run.OutputLimit
@@ -162,7 +162,8 @@ func (c *Client) begin(run Run, w io.Writer) *call {
 		limit = max(limit, env.SubmissionLimit)
 	}
 	c.call = &call{id: c.nextID(), limit: limit, done: make(chan struct{})}
-	if w != nil {
+	c.call.watch.show = cmd.Watch
+	if w := cmd.Sink; w != nil {
 		broken := make(chan error, 1)
 		c.call.broken, c.call.sink = broken, sink.New(w, func(err error) { broken <- err })
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"sync"
 	"time"
@@ -49,7 +50,7 @@ func (d *direct) Execute(ctx context.Context, c env.Command) (env.Result, error)
 			return err
 		}
 		var out bytes.Buffer
-		res, err = d.runner.Run(ctx, d.command(c), &out)
+		res, err = d.runner.Run(ctx, d.command(c), watched(&out, c.Watch))
 		res.Output = out.Bytes()
 		return err
 	})
@@ -62,11 +63,30 @@ func (d *direct) pass(ctx context.Context, c env.Command) (env.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := sink.New(c.Sink, cancel)
-	res, err := d.runner.Run(ctx, d.command(c), out)
+	res, err := d.runner.Run(ctx, d.command(c), watched(out, c.Watch))
 	if failed := out.Close(); failed != nil && !errors.Is(err, env.ErrSink) {
 		err = errors.Join(err, failed)
 	}
 	return res, err
+}
+
+// watched is a writer whose pieces are shown to whoever watches.
+func watched(w io.Writer, show func([]byte)) io.Writer {
+	if show == nil {
+		return w
+	}
+	return watcher{w, show}
+}
+
+type watcher struct {
+	io.Writer
+	show func([]byte)
+}
+
+// Write implements io.Writer.
+func (w watcher) Write(p []byte) (int, error) {
+	w.show(p)
+	return w.Writer.Write(p)
 }
 
 // inTurn waits for what runs now and then does work, which Close can cancel.

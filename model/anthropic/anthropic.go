@@ -146,7 +146,9 @@ func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk
 	defer func() { _ = resp.Body.Close() }()
 	// What came decides, and not what was asked for: some servers know one way.
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
-		return receive(resp.Body)
+		told := m.redact.Pieces(model.Deltas(ctx))
+		defer told.End()
+		return receive(resp.Body, told)
 	}
 	raw, err := io.ReadAll(resp.Body)
 	return raw, sdk.Usage{}, err

@@ -26,7 +26,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, stream bool) {
 		raw, err := json.RawMessage(body), error(nil)
 		if stream {
-			raw, _, err = anthropic.Receive(bytes.NewReader(body))
+			raw, _, err = anthropic.Receive(bytes.NewReader(body), nil)
 		}
 		var reply model.Reply
 		if err == nil {

@@ -1,6 +1,8 @@
 package anthropic_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -32,6 +34,19 @@ func TestProvider(t *testing.T) {
 			})
 		},
 		Plain: plain, Streamed: streamed, First: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
+		Texts: func(pieces ...string) string {
+			var b strings.Builder
+			b.WriteString(`data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"usage":{"input_tokens":100}}}` + "\n\n")
+			b.WriteString(`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n")
+			for _, p := range pieces {
+				text, _ := json.Marshal(p)
+				fmt.Fprintf(&b, `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%s}}`+"\n\n", text)
+			}
+			b.WriteString(`data: {"type":"content_block_stop","index":0}` + "\n\n")
+			b.WriteString(`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}` + "\n\n")
+			b.WriteString(`data: {"type":"message_stop"}` + "\n\n")
+			return b.String()
+		},
 		Faults: map[string]modeltest.Fault{
 			"overloaded":        {Serve: told(529, "overloaded_error", "x")},
 			"rate":              {Serve: told(429, "rate_limit_error", "x")},

@@ -16,9 +16,9 @@ import (
 
 // receive puts a streamed answer together. The data of an event says what it
 // is, so its name is not needed: some proxies lose it. Beside an error it says
-// what the answer had taken by then.
-func receive(body io.Reader) (json.RawMessage, sdk.Usage, error) {
-	var f fold
+// what the answer had taken by then. Pieces are told of as they come.
+func receive(body io.Reader, told *transport.Pieces) (json.RawMessage, sdk.Usage, error) {
+	f := fold{told: teller{Pieces: told}}
 	raw, err := f.receive(bufio.NewReader(body))
 	return raw, f.message.Usage, err
 }
@@ -54,6 +54,7 @@ type fold struct {
 	// torn are the arguments of calls that are no JSON, by block. The library
 	// drops these; who wrote them is to be told.
 	torn map[int64]string
+	told teller
 }
 
 // add takes the data of the next event, and says whether it was the last one.
@@ -73,7 +74,8 @@ func (f *fold) add(data []byte) (done bool, err error) {
 	case kind.Type == "ping":
 		return false, nil
 	case kind.Type == "message_start":
-		*f = fold{started: true}
+		f.told.Restart()
+		*f = fold{started: true, told: teller{Pieces: f.told.Pieces}}
 	case !f.started:
 		return false, foreign("the stream begins with %.40q", kind.Type)
 	}
@@ -87,12 +89,14 @@ func (f *fold) add(data []byte) (done bool, err error) {
 			f.growing = map[int64]*growing{}
 		}
 		f.growing[event.Index] = &growing{}
+		f.told.begin(event.ContentBlock.Type, event.ContentBlock.Text, event.ContentBlock.Thinking)
 	case "content_block_delta":
 		g := f.growing[event.Index]
 		if g == nil {
 			return false, broken("put stream together: block %d goes on, and was not begun", event.Index)
 		}
 		if g.add(event.Delta) {
+			f.told.goOn(event.Delta.Text, event.Delta.Thinking)
 			return false, nil
 		}
 	case "content_block_stop":
@@ -106,6 +110,37 @@ func (f *fold) add(data []byte) (done bool, err error) {
 		return false, broken("put stream together: %w", err)
 	}
 	return kind.Type == "message_stop", nil
+}
+
+// teller tells of texts as they come, with what stands between them in the
+// reply (see messageOf).
+type teller struct {
+	*transport.Pieces
+	before         string // the type of the newest block
+	spoke, thought bool
+	gap            string // before what comes next
+}
+
+// begin is told of a new block.
+func (t *teller) begin(kind, text, thinking string) {
+	t.gap = ""
+	if kind == "text" && t.spoke && t.before != "text" || kind == "thinking" && t.thought {
+		t.gap = "\n\n"
+	}
+	t.before = kind
+	t.goOn(text, thinking)
+}
+
+// goOn is told of the next part of a block.
+func (t *teller) goOn(text, thinking string) {
+	if text != "" {
+		t.Text(t.gap + text)
+		t.spoke, t.gap = true, ""
+	}
+	if thinking != "" {
+		t.Reasoning(t.gap + thinking)
+		t.thought, t.gap = true, ""
+	}
 }
 
 // growing is what came of a block's texts.

@@ -35,6 +35,8 @@ type Provider struct {
 	Faults map[string]Fault
 	// Echoes are answers, by name, that give the key back where they have "KEY".
 	Echoes map[string]Echo
+	// Texts is a good answer in events whose text comes in these pieces.
+	Texts func(pieces ...string) string
 }
 
 // Settings are what a model is made with. Its name is not asked for.
@@ -56,6 +58,7 @@ type Model interface {
 func Run(t *testing.T, p Provider) {
 	t.Run("faults", p.faults)
 	t.Run("secrets", p.secrets)
+	t.Run("deltas", p.deltas)
 	t.Run("redirections", p.redirections)
 	t.Run("slow servers", p.slowServers)
 	t.Run("many workers", p.manyWorkers)

@@ -6,12 +6,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/model/transport"
 )
 
 // fold makes one chat.completion object out of the chunks of a stream, fields
 // that nobody here knows included.
 type fold struct {
 	whole map[string]any
+	told  *transport.Pieces // is told of texts as they come
+	// thinks is the field in which the thinking comes; some servers have two
+	// that say the same.
+	thinks string
 }
 
 func (f *fold) empty() bool { return f.whole == nil }
@@ -37,6 +43,9 @@ func (f *fold) add(event []byte) error {
 		if choice["index"] == nil {
 			choice["index"] = json.Number("0")
 		}
+		if part, ok := choice["message"].(map[string]any); ok && choice["index"] == json.Number("0") {
+			f.tell(part)
+		}
 	}
 	if chunk["object"] != nil {
 		chunk["object"] = "chat.completion"
@@ -46,6 +55,27 @@ func (f *fold) add(event []byte) error {
 	}
 	mergeObject(f.whole, chunk)
 	return nil
+}
+
+// tell tells of the texts of a part.
+func (f *fold) tell(part map[string]any) {
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		text, _ := part[name].(string)
+		if text != "" && (f.thinks == "" || f.thinks == name) {
+			f.thinks = name
+			f.told.Reasoning(text)
+		}
+	}
+	switch content := part["content"].(type) {
+	case string:
+		f.told.Text(content)
+	case []any: // Mistral
+		for _, c := range content {
+			object, _ := c.(map[string]any)
+			text, _ := object["text"].(string)
+			f.told.Text(text)
+		}
+	}
 }
 
 func (f *fold) json() ([]byte, error) {

@@ -148,7 +148,7 @@ func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMe
 	request := client.ChatCompletionRequest{Messages: messages, Tools: offered(m.config.Tools)}
 	if streams {
 		request.StreamOptions = &client.StreamOptions{IncludeUsage: true}
-		return receive(ctx, c, request, x)
+		return receive(ctx, c, request, x, m.redact.Pieces(model.Deltas(ctx)))
 	}
 	if _, err := c.CreateChatCompletion(ctx, request); err != nil {
 		return nil, err
@@ -156,14 +156,16 @@ func (m *Model) exchange(ctx context.Context, messages []client.ChatCompletionMe
 	return x.Body(), nil
 }
 
-// receive puts a streamed answer together, as far as it came.
-func receive(ctx context.Context, c *client.Client, request client.ChatCompletionRequest, x *transport.Exchange) (json.RawMessage, error) {
+// receive puts a streamed answer together, as far as it came, and tells of it
+// piece by piece.
+func receive(ctx context.Context, c *client.Client, request client.ChatCompletionRequest, x *transport.Exchange, told *transport.Pieces) (json.RawMessage, error) {
 	stream, err := c.CreateChatCompletionStream(ctx, request)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = stream.Close() }()
-	var f fold
+	defer told.End()
+	f := fold{told: told}
 	for {
 		event, err := stream.RecvRaw()
 		_, told := errors.AsType[*client.APIError](err)

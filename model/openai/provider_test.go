@@ -1,6 +1,9 @@
 package openai_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/minibench/mini/model"
@@ -18,6 +21,15 @@ func TestProvider(t *testing.T) {
 			})
 		},
 		Plain: plain, Streamed: streamed, First: "data: {\"choices\":[]}\n\n",
+		Texts: func(pieces ...string) string {
+			var b strings.Builder
+			for _, p := range pieces {
+				text, _ := json.Marshal(p)
+				fmt.Fprintf(&b, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", text)
+			}
+			b.WriteString("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":100}}\n\ndata: [DONE]\n\n")
+			return b.String()
+		},
 		Faults: map[string]modeltest.Fault{
 			"error in good": {Serve: modeltest.Answers(js, `{"error":{"message":"upstream","code":502}}`)},
 			"busy in good":  {Serve: modeltest.Answers(js, `{"error":{"message":"slow down","code":429}}`)},

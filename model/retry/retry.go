@@ -79,7 +79,7 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: growth, MaxInterval: longest,
 	}}
 	c.waits.Reset()
-	ctx = model.WithBegun(ctx, time.Now())
+	ctx, restart := model.Restarts(model.WithBegun(ctx, time.Now()))
 	for {
 		reply, err := m.attempt(ctx, messages, &c)
 		failed, ok := errors.AsType[*model.Error](err)
@@ -96,6 +96,7 @@ func (m *Model) Query(ctx context.Context, messages []model.Message) (model.Repl
 		if reason != nil {
 			return c.sum(reply), reason
 		}
+		restart() // before the wait: half a reply would stand there for minutes
 		if !c.wait(ctx, wait) {
 			return c.sum(reply), c.interrupted(ctx)
 		}

@@ -87,6 +87,7 @@ func Fallback(models []Named, on ...model.Status) *Route {
 // Query implements model.Model.
 func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	var before model.Reply // what those who failed took
+	ctx, restart := model.Restarts(ctx)
 	for {
 		n := r.pick()
 		m := r.models[n]
@@ -112,6 +113,7 @@ func (r *Route) Query(ctx context.Context, messages []model.Message) (model.Repl
 		if !ok || ctx.Err() != nil || r.passOn == nil || !r.passOn(failed) {
 			return reply, err
 		}
+		restart()
 		before = reply
 	}
 }

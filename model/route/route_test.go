@@ -194,3 +194,34 @@ func TestFallbackStopsWithItsContext(t *testing.T) {
 		t.Errorf("error %v after %d calls of the second", err, b.calls)
 	}
 }
+
+// TestFallbackRestarts makes void what the one that failed had told.
+func TestFallbackRestarts(t *testing.T) {
+	say := func(text string, err error) model.Model {
+		return speaker(func(ctx context.Context) (model.Reply, error) {
+			if tell := model.Deltas(ctx); tell != nil && text != "" {
+				tell(model.Delta{Text: text})
+			}
+			return model.Reply{}, err
+		})
+	}
+	failed := &model.Error{Status: model.RateLimited}
+	for _, test := range []struct{ first, want string }{{"half", "half ! whole "}, {"", "whole "}} {
+		got := ""
+		ctx := model.WithDeltas(t.Context(), func(d model.Delta) {
+			if d.Restart {
+				got += "! "
+			} else {
+				got += d.Text + " "
+			}
+		})
+		m := route.Fallback([]route.Named{{"a", say(test.first, failed)}, {"b", say("whole", nil)}})
+		if _, err := m.Query(ctx, nil); err != nil || got != test.want {
+			t.Errorf("told %q, want %q; %v", got, test.want, err)
+		}
+	}
+}
+
+type speaker func(context.Context) (model.Reply, error)
+
+func (s speaker) Query(ctx context.Context, _ []model.Message) (model.Reply, error) { return s(ctx) }

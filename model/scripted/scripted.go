@@ -123,6 +123,14 @@ func (m *scripted) Query(ctx context.Context, messages []model.Message) (model.R
 	if err := wait(ctx, r.latency); err != nil {
 		return model.Reply{}, err
 	}
+	if tell := model.Deltas(ctx); tell != nil {
+		if thought := r.Message.Reasoning; thought != "" {
+			tell(model.Delta{Reasoning: thought})
+		}
+		if text := r.Message.Content; text != "" {
+			tell(model.Delta{Text: text})
+		}
+	}
 	return r.Reply, nil
 }
 

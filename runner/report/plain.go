@@ -86,10 +86,14 @@ func (p *Plain) Event(e runner.Event) {
 		}
 	case runner.FormatError:
 		p.about(e, "step %-3d format error: the reply is sent back", e.Step)
+	case runner.Refused:
+		p.short(e, "step %-3d refused  %s", e.Step, cut(e.Command))
 	case runner.Pull:
 		p.pull(e)
 	case runner.Provider:
 		p.provider(e)
+	case runner.Controlled:
+		p.controlled(e)
 	case runner.Kept:
 		p.about(e, "%s", e.Text)
 	case runner.Warning:
@@ -125,6 +129,15 @@ func (p *Plain) outcome(e runner.Event) {
 	if o.Hint != "" && !e.Again {
 		p.about(e, "  %s", o.Hint)
 	}
+}
+
+// controlled says what somebody has told the run to do.
+func (p *Plain) controlled(e runner.Event) {
+	p.total = e.Total
+	if e.Class != "" { // it had ended
+		p.done--
+	}
+	p.about(e, "%s (%s)", e.Text, runner.Whose(e.By))
 }
 
 // provider says that the model's provider is busy, now and then; that it is less

@@ -177,6 +177,36 @@ func textRun(t *testing.T) *trajectories.Transcript {
 	return b.transcript()
 }
 
+// watchedRun is one that a person took part in.
+func watchedRun(t *testing.T) *trajectories.Transcript {
+	user := func(text string) model.Message { return model.Message{Role: model.User, Content: text} }
+	b := &book{t: t}
+	b.begin()
+	b.add(trajectories.TypeExecution, trajectories.Execution{Command: "pwd", Output: []byte("/\n"), Person: true})
+	b.say(trajectories.CauseCommand, user("The user ran a command: pwd"), "pwd")
+	b.call(1, 0.25)
+	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nls\n```"}, "ls")
+	b.add(trajectories.TypeDecision, trajectories.Decision{Command: "ls", Ruling: trajectories.Ruling{
+		Action: trajectories.Allow, By: "user", Before: []trajectories.Ruling{{Action: trajectories.Ask, By: "rule", Rule: "ls"}},
+	}})
+	b.ran("ls", "x\n", 2)
+	b.say(trajectories.CauseObservation, user("x\n"))
+	b.say(trajectories.CauseInterruption, user("use find"))
+	b.say(trajectories.CauseSteer, user("and be quick"))
+	b.add(trajectories.TypeLimits, trajectories.Limits{Steps: 3})
+	b.add(trajectories.TypeExecution, trajectories.Execution{Command: "ls -a", Output: []byte(".\n"), Person: true})
+	b.say(trajectories.CauseCommand, user("The user ran a command: ls -a"), "ls -a")
+	b.call(1, 0.25)
+	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
+	b.ran("submit", "patch", 0)
+	b.say(trajectories.CauseFollowUp, user("now the docs"))
+	b.call(1, 0.25)
+	b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nsubmit\n```"}, "submit")
+	b.ran("submit", "diff", 0)
+	b.outcome()
+	return b.transcript()
+}
+
 // compareOwn looks for what is another in an attempt that was written and read:
 // nothing but the numbers of records, and the import record that is new.
 func compareOwn(t *testing.T, before, after *trajectories.Transcript) {
@@ -220,7 +250,7 @@ func where(t *trajectories.Transcript, record int) int {
 }
 
 func TestOwnRoundTrip(t *testing.T) {
-	for name, tr := range map[string]*trajectories.Transcript{"tools": toolRun(t), "text": textRun(t)} {
+	for name, tr := range map[string]*trajectories.Transcript{"tools": toolRun(t), "text": textRun(t), "watched": watchedRun(t)} {
 		t.Run(name, func(t *testing.T) {
 			doc, lost := write(t, tr, atif.Options{Verdict: "resolved"})
 			if len(lost) > 0 {

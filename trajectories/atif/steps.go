@@ -59,6 +59,9 @@ func (b *builder) begin(i int, e trajectories.Entry) {
 			own.Cause = none
 		}
 	}
+	if e.Cause == trajectories.CauseCommand {
+		own.Actions = &e.Actions
+	}
 	s.Message, own.Images = b.content(e.Content, e.Images)
 	if !b.foreign {
 		s.Extra = b.extra(own)

@@ -94,8 +94,8 @@ func (c *conversation) executed(line int, x *trajectories.Execution, sound bool)
 	if sound && x.Truncated && x.Bytes < int64(len(x.Output)) {
 		c.problem(line, "data.bytes", "%d is less than what was kept, %d", x.Bytes, len(x.Output))
 	}
-	if c.reply == nil {
-		return // to set things up
+	if c.reply == nil || x.Person {
+		return // to set things up, or of no reply
 	}
 	if !c.branched && !c.vague {
 		switch {
@@ -118,6 +118,10 @@ var causes = map[trajectories.Cause][]model.Role{
 	trajectories.CauseRejection:      {model.User, model.Tool},
 	trajectories.CauseNotRun:         {model.User, model.Tool},
 	trajectories.CauseMalformedPatch: {model.User, model.Tool},
+	trajectories.CauseInterruption:   {model.User},
+	trajectories.CauseSteer:          {model.User},
+	trajectories.CauseFollowUp:       {model.User},
+	trajectories.CauseCommand:        {model.User},
 }
 
 var roles = []model.Role{model.System, model.User, model.Assistant, model.Tool}
@@ -138,7 +142,7 @@ func (c *conversation) message(line int, m *trajectories.Message) {
 	if m.Role != model.Tool && m.CallID != "" {
 		c.problem(line, "data.tool_call_id", "only messages of the role tool answer a call")
 	}
-	if m.Role != model.Assistant && (len(m.Calls) > 0 || len(m.Actions) > 0) {
+	if m.Role != model.Assistant && m.Cause != trajectories.CauseCommand && (len(m.Calls) > 0 || len(m.Actions) > 0) {
 		c.problem(line, "data", "only an assistant has tool calls and actions")
 	}
 	switch {

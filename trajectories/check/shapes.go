@@ -31,6 +31,8 @@ var shapes = map[trajectories.Type]shape{
 	trajectories.TypeContext:   shapeOf[trajectories.Context]("sent"),
 	trajectories.TypeCall:      shapeOf[trajectories.Call]("usage", "cost", "start"),
 	trajectories.TypeExecution: shapeOf[trajectories.Execution]("command", "output", "returncode"),
+	trajectories.TypeDecision:  shapeOf[trajectories.Decision]("command", "action"),
+	trajectories.TypeLimits:    shapeOf[trajectories.Limits]("steps", "cost"),
 	trajectories.TypeScrub:     shapeOf[trajectories.Scrub]("ok"),
 	trajectories.TypeCheck:     shapeOf[trajectories.Check]("applies"),
 	trajectories.TypeDiff:      shapeOf[trajectories.Diff]("patch"),

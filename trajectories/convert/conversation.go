@@ -184,6 +184,10 @@ func (c *conversation) interrupt(t *trajectories.Turn, d details) {
 		cause = trajectories.CauseRejection
 	case "NotRun":
 		cause = trajectories.CauseNotRun
+	case "UserInterruption":
+		cause = trajectories.CauseInterruption
+	case "UserNewTask":
+		cause = trajectories.CauseFollowUp
 	}
 	if len(c.pending) > 0 && t.Role == model.Tool {
 		c.take(t.CallID) // it was not run

@@ -34,6 +34,9 @@ func (s *Store) measure(ctx context.Context) (v inventory, err error) {
 	})
 	v.list = before.ours(v.stock)
 	v.taken = take(v.list)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken, s.hasTaken = v.taken, err == nil
 	return v, err
 }
 

@@ -35,6 +35,9 @@ type Store struct {
 	layers  map[string]bool // content of layers that is here
 	told    map[string]bool // notes about waiting, while they last
 	over    bool            // the budget is passed: all was in use
+	taken   int64           // bytes of what mini pulled, as measured last
+
+	hasTaken bool // it was
 }
 
 // queued is one need of the future.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -24,6 +25,7 @@ type benchOptions struct {
 	dryRun    bool
 	progress  string
 	json      bool
+	events    string
 }
 
 func newBench(kill context.Context, s Streams) *cobra.Command {
@@ -35,9 +37,9 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 		Example: `  mini bench --subset demo
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
 		Annotations: map[string]string{groupsKey: "rows: subset+split instance filter+slice shuffle+seed; " +
-			"model: model+replies model-class cost-limit total-cost-limit+total-calls no-autosubmit; sandbox: environment-class workers+network keep+image-budget; " +
+			"model: model+local model-class+replies cost-limit total-cost-limit+total-calls no-autosubmit; sandbox: environment-class workers+network keep+image-budget; " +
 			"run: output+redo-existing attempts+resume-attempts eval+eval-workers config+dry-run max-consecutive-provider-failures; " +
-			"output: progress+json"},
+			"output: progress+json+events"},
 		Aliases: []string{"swebench"},
 		Args:    benchArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), kill, s, o) },
@@ -56,7 +58,9 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER`; all again, keeping all")
 	f.IntP("workers", "w", 1, "`N` instances at once (default 1)")
 	f.IntP("attempts", "k", 1, "`N` results each (1); go on inside")
-	f.Lookup("model").Usage = "`NAME` of the model; R: its replies"
+	f.Lookup("model").Usage = "`NAME`; SERVER: ollama, vllm, URL"
+	f.Lookup("local").Usage = "`SERVER` here"
+	f.Lookup("model-class").Usage = "`NAME`: openai, anthropic, scripted"
 	f.String("replies", "", "`R`: file of replies for a scripted model; \"wrong\": the demo's")
 	f.String("network", "", "`NAME`: none (default), bridge ...")
 	f.String("keep", "", "`W` stay: none, failed, all; S as 80GB")
@@ -70,8 +74,9 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.Int("eval-workers", 0, "`N` patches at once (default half the cores)")
 	f.BoolVar(&o.redo, "redo-existing", false, "all again, keeping all; or only plan")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would run, and run nothing")
-	f.StringVar(&o.progress, "progress", "", "`KIND`: live, plain, json, none; results")
+	f.StringVar(&o.progress, "progress", "", "`HOW`: live, plain, json, none")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON on stdout")
+	eventsFlag(f, &o.events)
 }
 
 // selectionFlags pick rows of the subsets; mini images takes them too.
@@ -130,7 +135,7 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	if len(o.subsets) == 0 {
 		return nil, usagef("--subset is needed: demo, verified, lite ..., or a file of rows; mini datasets list says more")
 	}
-	cfg, err := o.resolve(o.shipped()...)
+	cfg, err := o.resolve(ctx, o.shipped()...)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +155,10 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	if err := sayNotes(s.Err); err != nil {
 		return nil, err
 	}
-	if err := o.sayScripted(s.Err, cfg); err != nil {
+	if err := errors.Join(o.sayScripted(s.Err, cfg), o.sayLocal(s.Err)); err != nil {
+		return nil, err
+	}
+	if _, err := newSupervisors(cfg, cfg.Environment.Class); err != nil {
 		return nil, err
 	}
 	w, err := o.load(ctx, s)

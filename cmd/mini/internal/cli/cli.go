@@ -19,7 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/minibench/mini/agent"
-	"github.com/minibench/mini/cmd/mini/internal/tui"
+	"github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
@@ -48,6 +48,8 @@ type Streams struct {
 	// OutTerminal says that Out is one, and must not be sent what could
 	// steer it.
 	OutTerminal bool
+
+	interrupts *interrupts
 }
 
 // System is the streams of the process.
@@ -68,8 +70,8 @@ const killGrace = 5 * time.Second
 
 // Main runs mini with these arguments and returns its exit code.
 func Main(args []string, s Streams) int {
-	if len(args) == 1 && args[0] == tui.GuardCommand {
-		tui.Guard()
+	if len(args) == 1 && args[0] == screen.GuardCommand {
+		screen.Guard()
 		return exitOK
 	}
 	if os.Getenv("GOGC") == "" {
@@ -78,7 +80,8 @@ func Main(args []string, s Streams) int {
 	ctx, kill := context.WithCancelCause(context.Background())
 	defer kill(nil)
 	s.Err = &messages{w: s.Err}
-	soft, stop := interruptible(ctx, kill, s.Err)
+	s.interrupts = &interrupts{}
+	soft, stop := interruptible(ctx, kill, s.Err, s.interrupts)
 	defer stop()
 
 	done := make(chan int, 1)

@@ -45,6 +45,7 @@ func TestBubblewrapScripts(t *testing.T) {
 func scripts(t *testing.T, dir string, vars map[string]string) {
 	server := newOpenAI(t)
 	unknown := newUnknown(t)
+	local := localServers(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
@@ -62,6 +63,9 @@ func scripts(t *testing.T, dir string, vars map[string]string) {
 			e.Setenv("SERVER_UNKNOWN", unknown.URL)
 			e.Setenv("SERVER_KEY", serverKey)
 			e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
+			for name, value := range local {
+				e.Setenv(name, value)
+			}
 			for name, value := range vars {
 				e.Setenv(name, value)
 			}

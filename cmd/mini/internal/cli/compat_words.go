@@ -36,14 +36,10 @@ var harnessFlagAnswers = map[string]string{
 	"wait_for_evaluation": "leave it out; mini waits",
 }
 
-// peerFlags registers what mini-swe-agent's users may type. mini ends without
-// a question anyway, so --exit-immediately has nothing to do.
+// peerFlags registers what mini-swe-agent's users may type.
 func peerFlags(f *pflag.FlagSet) {
 	f.String("agent-class", "", "")
-	f.Bool("exit-immediately", false, "")
-	for _, name := range []string{"agent-class", "exit-immediately"} {
-		f.Lookup(name).Hidden = true
-	}
+	f.Lookup("agent-class").Hidden = true
 }
 
 // visualFlag takes -v, which stands for --version alone and is --visual of
@@ -60,21 +56,9 @@ func onlyVersion(f *pflag.FlagSet) bool { return f.Changed("visual") && f.NFlag(
 func newPeerCommands() []*cobra.Command {
 	return []*cobra.Command{
 		answered("swebench-single", "use mini bench --subset SET -i ID; it works on that instance alone"),
-		answered("inspect", "there is no browser yet; mini report RUN -i ID shows an instance of a run", "i", "inspector"),
 		answered("programbench", "mini has no ProgramBench"),
 		answered("extra", "the commands of mini-extra are mini's own: mini bench, mini report, mini config", "mini-extra", "e"),
 	}
-}
-
-// newPeerConfigCommands answer those of mini-extra config, which change a file
-// of keys. mini has no such file.
-func newPeerConfigCommands() []*cobra.Command {
-	var commands []*cobra.Command
-	for _, name := range []string{"setup", "set", "unset", "edit"} {
-		commands = append(commands, answered(name,
-			"mini asks for nothing; write settings into "+userConfigHint()+", and export keys, as OPENAI_API_KEY"))
-	}
-	return commands
 }
 
 // answered is a command that only says what to use instead.

@@ -86,6 +86,7 @@ func setCompletions(root *cobra.Command) {
 		"split":             words("dev", "test", "train", "validation"),
 		"instance":          completeRow,
 		"model-class":       words(configs.ModelClasses...),
+		"local":             words("ollama", "vllm", "llama.cpp", "http://127.0.0.1:"),
 		"environment-class": words(configs.EnvironmentClasses...),
 		"progress":          completeProgress,
 		"config":            completeConfig,
@@ -98,19 +99,27 @@ func setCompletions(root *cobra.Command) {
 		"run-id":            words(defaultRunID),
 		"fault":             completeFault,
 		"atif":              words("1.8", "1.7"),
+		"sort":              words(sortWords()...),
 	}
-	for _, name := range []string{"filter", "seed", "workers", "attempts", "cost-limit", "model", "task", "image-budget", "attempt", "timeout", "rerun-failed", "eval-workers", "listen", "faults", "rpm", "tpm", "concurrent", "price"} {
+	for _, name := range []string{"filter", "seed", "workers", "attempts", "cost-limit", "model", "task", "image-budget", "attempt", "timeout", "rerun-failed", "eval-workers", "listen", "faults", "rpm", "tpm", "concurrent", "price", "step"} {
 		flags[name] = words()
 	}
 	args := map[string]completer{
 		"mini config show":       completeShow,
+		"mini config set":        completeSet,
+		"mini config unset":      completeUnset,
+		"mini config setup":      words(),
+		"mini config edit":       words(),
+		"mini config path":       words(),
 		"mini datasets show":     completeShowRow,
 		"mini datasets fetch":    words(aliasNames()...),
 		"mini report":            completeRun,
+		"mini inspect":           completeTrajectories,
 		"mini regrade":           completeRun,
 		"mini report submission": completeRun,
 		"mini grade":             completeFolders,
 		"mini shell":             completeShowRow,
+		"mini ctl":               completeCtl,
 		"mini bench":             words(),
 		"mini eval":              words(),
 		"mini clean":             words(),

@@ -15,6 +15,8 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
 	"github.com/minibench/mini/model/fake"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/control"
 	"github.com/minibench/mini/runner/evaluate"
 )
 
@@ -167,6 +169,30 @@ func completeShow(_ *cobra.Command, args []string, typed string) ([]string, cobr
 	return beginning(offers, typed), cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeSet offers keys, and what is set now.
+func completeSet(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return offer(beginning(keysAfter(typed, ""), typed))
+	}
+	d, err := ownDocument()
+	if err != nil || len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	if value, ok := d.Value(args[0]); ok {
+		return beginning([]string{value}, typed), cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeUnset offers what is set in the user's own file.
+func completeUnset(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	d, err := ownDocument()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return beginning(d.Keys(), typed), cobra.ShellCompDirectiveNoFileComp
+}
+
 // completeFolders offers folders.
 func completeFolders(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return offer(files(typed))
@@ -185,6 +211,41 @@ func completeRun(_ *cobra.Command, _ []string, typed string) ([]string, cobra.Sh
 		}
 	}
 	return offer(runs)
+}
+
+// verbsAbout say what mini ctl's verbs do.
+var verbsAbout = map[string]string{
+	"status": "how the batch stands", "pause": "start nothing more", "resume": "go on",
+	"drain": "end with what runs", "requeue": "begin an instance anew", "kill": "end an instance",
+}
+
+// completeCtl offers runs, then what can be done, then the instances for it: of a
+// batch that runs those that it has, for kill only those that have not ended.
+func completeCtl(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	switch {
+	case len(args) == 0:
+		return completeRun(cmd, args, typed)
+	case len(args) == 1:
+		var verbs []string
+		for _, v := range control.Verbs() {
+			verbs = append(verbs, cobra.CompletionWithDesc(v, verbsAbout[v]))
+		}
+		return verbs, cobra.ShellCompDirectiveNoFileComp
+	case len(args) > 2 || !control.Named(args[1]):
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	reply, err := control.Ask(ctx, args[0], control.Request{Verb: control.StatusVerb})
+	if err != nil || reply.Status == nil || reply.Status.Standing == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	q := reply.Status.Standing
+	ids := slices.Concat(q.Working, q.Waiting)
+	if args[1] == string(runner.Requeue) {
+		ids = slices.Concat(q.Working, q.Ended, q.Dropped, q.Waiting)
+	}
+	return beginning(ids, typed), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completePatches offers the words, files of predictions, and runs that have

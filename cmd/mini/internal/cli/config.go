@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -19,13 +20,13 @@ import (
 func newConfig(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
-		Short:   "Show settings and where each is from; check files of them",
-		Example: "  mini config show -c mine.yaml -m gpt-5-mini\n  mini config check mine.yaml",
+		Short:   "Set mini up; change, show and check settings",
+		Example: "  mini config setup\n  mini config set agent.cost_limit 1.50\n  mini config show -c mine.yaml -m gpt-5-mini",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	cmd.AddCommand(newConfigSetup(s), newConfigSet(s), newConfigUnset(s), newConfigEdit(s), newConfigPath(s))
 	cmd.AddCommand(newConfigShow(s), newConfigCheck(s))
-	cmd.AddCommand(newPeerConfigCommands()...)
 	return cmd
 }
 
@@ -45,12 +46,12 @@ A KEY shows only that setting, or that section.`,
 		Example: `  mini config show
   mini config show environment
   mini config show task agent.step_limit -c mine.yaml`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			kind := "bench"
 			if len(args) > 0 && configKinds[args[0]] != "" {
 				kind, args = args[0], args[1:]
 			}
-			return showConfig(s, o, kind, args, asJSON)
+			return showConfig(cmd.Context(), s, o, kind, args, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -61,8 +62,8 @@ A KEY shows only that setting, or that section.`,
 	return cmd
 }
 
-func showConfig(s Streams, o *configFlags, kind string, keys []string, asJSON bool) error {
-	cfg, err := o.merge(configKinds[kind])
+func showConfig(ctx context.Context, s Streams, o *configFlags, kind string, keys []string, asJSON bool) error {
+	cfg, err := o.mergeLocal(ctx, configKinds[kind])
 	if err != nil {
 		return err
 	}

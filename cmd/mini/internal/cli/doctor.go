@@ -40,7 +40,7 @@ but starts nothing, fetches nothing and costs nothing.`,
   mini doctor --subset verified --slice 0:50 -w 8 -m gpt-5-mini
   mini doctor --json`,
 		Annotations: map[string]string{groupsKey: "rows: subset split instance filter slice shuffle+seed; " +
-			"model: model+replies model-class total-cost-limit+total-calls; sandbox: environment-class workers network keep+image-budget; " +
+			"model: model+local model-class+replies total-cost-limit+total-calls; sandbox: environment-class workers network keep+image-budget; " +
 			"run: output attempts eval+eval-workers config max-consecutive-provider-failures; output: json"},
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
@@ -49,7 +49,7 @@ but starts nothing, fetches nothing and costs nothing.`,
 	o.flags(f)
 	// Taken, so that a batch's flags can be given as they are, and without a
 	// meaning here.
-	for _, name := range []string{"cost-limit", "no-autosubmit", "redo-existing", "resume-attempts", "dry-run", "progress"} {
+	for _, name := range []string{"cost-limit", "no-autosubmit", "redo-existing", "resume-attempts", "dry-run", "progress", "events"} {
 		_ = f.MarkHidden(name) // fails for flags that do not exist
 	}
 	f.Lookup("json").Usage = "print the checks as JSON on stdout"
@@ -57,7 +57,7 @@ but starts nothing, fetches nothing and costs nothing.`,
 }
 
 func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
-	cfg, settings := o.resolve(o.shipped()...)
+	cfg, settings := o.resolve(ctx, o.shipped()...)
 	if settings != nil { // one check fails, the others go by the defaults
 		var err error
 		if cfg, err = shippedOnly(o.shipped()...); err != nil {

@@ -29,11 +29,19 @@ var providerVariable = regexp.MustCompile(`^(?:(?:OPENAI|ANTHROPIC)_(?:API_KEY|B
 // mentionsProvider finds in any text what may have been meant for mini.
 var mentionsProvider = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?[A-Z0-9_]*(?:_API_KEY|_BASE_URL|_MODEL)[ \t]*=`)
 
+// userDotenv is the user's own file of keys; "" where the system does not say.
+func userDotenv() string {
+	if path := userConfig(); path != "" {
+		return filepath.Join(filepath.Dir(path), ".env")
+	}
+	return ""
+}
+
 // loadDotenv puts what the two files say into this process's environment, where
 // it is not set already.
 func loadDotenv() error {
-	if path := userConfig(); path != "" {
-		own, err := readDotenv(filepath.Join(filepath.Dir(path), ".env"))
+	if path := userDotenv(); path != "" {
+		own, err := readDotenv(path)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,12 +21,16 @@ type configFlags struct {
 	config []string
 	// between are layers above the user's own settings, and below -c.
 	between []configs.Layer
+	typed   map[string]bool // the layers of this command line, by their names
+	local   []configs.Layer // what --local stands for
+	server  string          // that --local has found, for people
 }
 
 func (c *configFlags) flags(f *pflag.FlagSet) {
 	c.set = f
 	f.StringArrayVarP(&c.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
 	f.StringP("model", "m", "", "`NAME` of the model")
+	localFlag(f)
 	f.String("model-class", "", "`NAME`: openai, anthropic or scripted")
 	f.String("environment-class", "", "`NAME`: docker, local or bubblewrap")
 	f.Float64P("cost-limit", "l", 0, "`USD` an attempt (default 3; 0: none)")
@@ -61,11 +66,11 @@ var settingFlags = []struct{ flag, key string }{
 
 // resolve is the configuration a command runs with. It refuses what
 // mini-swe-agent would heed and mini cannot.
-func (c *configFlags) resolve(shipped ...string) (*configs.Resolved, error) {
+func (c *configFlags) resolve(ctx context.Context, shipped ...string) (*configs.Resolved, error) {
 	if err := refusal(c.set, os.Environ(), shipped[0]); err != nil {
 		return nil, err
 	}
-	cfg, err := c.merge(shipped...)
+	cfg, err := c.mergeLocal(ctx, shipped...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +111,12 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 		layers = append(layers, peers...)
 	}
 	layers = append(layers, c.between...)
+	c.typed = map[string]bool{}
 	for _, arg := range c.config {
 		if err := add(configs.Read(arg, configDirs()...)); err != nil {
 			return nil, err
 		}
+		c.typed[layers[len(layers)-1].Name] = true
 	}
 	for _, s := range settingFlags {
 		f := c.set.Lookup(s.flag)
@@ -120,7 +127,9 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 		if err := add(configs.Setting("--"+s.flag, key, flagValue(f))); err != nil {
 			return nil, err
 		}
+		c.typed["--"+s.flag] = true
 	}
+	layers = append(layers, c.local...)
 	cfg, err := configs.Merge(layers...)
 	if err != nil {
 		return cfg, err

@@ -22,10 +22,10 @@ const groupsKey = "mini-flag-groups"
 
 // commandGroups are the commands as mini --help lists them.
 var commandGroups = []group{
-	{"run", []string{"bench", "replay", "eval", "grade", "regrade"}},
-	{"look", []string{"report", "shell", "datasets"}},
+	{"run", []string{"bench", "ctl", "replay", "eval", "grade", "regrade"}},
+	{"look", []string{"report", "inspect", "shell", "datasets"}},
 	{"trajectories", []string{"import", "export", "trajectories"}},
-	{"set up", []string{"config", "doctor", "images", "clean", "fake-model", "completion"}},
+	{"set up", []string{"config", "policy", "doctor", "images", "clean", "fake-model", "completion"}},
 }
 
 // group is one part of a list, and its name in the margin.
@@ -200,7 +200,10 @@ func flagRows(cmd *cobra.Command) []row {
 func (r row) with(f *pflag.Flag) row {
 	value, usage := pflag.UnquoteUsage(f)
 	name := "--" + f.Name
-	if value != "" {
+	switch {
+	case value != "" && f.NoOptDefVal != "" && f.Value.Type() == "string":
+		name += "[=" + value + "]"
+	case value != "":
 		name += " " + value
 	}
 	if r.name != "" {

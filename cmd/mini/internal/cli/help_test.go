@@ -103,7 +103,7 @@ func TestEveryCommandIsInTheListOfCommands(t *testing.T) {
 			t.Errorf("mini --help does not list %s", cmd.Name())
 		}
 	}
-	for _, hidden := range []string{"swebench", "inspect", "agent-class", "guard"} {
+	for _, hidden := range []string{"swebench", "agent-class", "guard"} {
 		if strings.Contains(text, hidden) {
 			t.Errorf("mini --help shows %s", hidden)
 		}

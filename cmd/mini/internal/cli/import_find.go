@@ -5,11 +5,10 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/convert"
 )
 
 // trajectoryFile is a file to import. found says that a folder was named, not
@@ -46,55 +45,16 @@ func unwrapPath(err error) error {
 }
 
 func walkTrajectories(root, run string) []trajectoryFile {
-	var files []trajectoryFile
 	own, _ := os.Stat(run) // it need not be there
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil { // the others go on
-			files = append(files, trajectoryFile{path, true, fmt.Errorf("%s: %w", path, unwrapPath(err))})
-			return nil
-		}
-		if d.IsDir() {
-			if info, err := d.Info(); err == nil && own != nil && os.SameFile(info, own) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if isFile(path, d) && looksLikeTrajectory(path) {
-			files = append(files, trajectoryFile{path: path, found: true})
-		}
-		return nil
-	})
+	enter := func(dir string) bool {
+		info, err := os.Stat(dir)
+		return err != nil || own == nil || !os.SameFile(info, own)
+	}
+	var files []trajectoryFile
+	for f := range convert.Walk(root, enter) {
+		files = append(files, trajectoryFile{f.Path, true, f.Err})
+	}
 	return files
-}
-
-// isFile follows links to files, of which the caches of downloads are full, and
-// not those to folders, which may go round in circles.
-func isFile(path string, d fs.DirEntry) bool {
-	if d.Type()&fs.ModeSymlink == 0 {
-		return d.Type().IsRegular()
-	}
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// looksLikeTrajectory goes by the ending. In the folder of a run the journals
-// are the attempts; what is derived from them is left out, and so are mini's
-// other files.
-func looksLikeTrajectory(path string) bool {
-	name := filepath.Base(path)
-	if !slices.ContainsFunc([]string{".json", ".jsonl", ".traj"}, func(end string) bool { return strings.HasSuffix(name, end) }) {
-		return false
-	}
-	dir := filepath.Dir(path)
-	if strings.HasSuffix(name, ".traj.json") && isDir(filepath.Join(dir, "attempts")) {
-		return false
-	}
-	return name != "events.jsonl" && name != "preds.json" && name != "results.json" && name != "run.json"
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // recordsError is about the records of a file, not about where they are written.

@@ -52,6 +52,14 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 			return err
 		}
 	}
+	if j.events == "-" {
+		return usagef("--events -: stdout has the results of a batch; name a file")
+	}
+	l, err := openEvents(j.events, s)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
 	// The engine is asked before the folder is made: where none answers, no
 	// empty run is left behind.
 	var log *runner.Log
@@ -68,19 +76,33 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	}
 	defer folder.Close() //nolint:errcheck // the lock ends with the process
 	var g *judge
+	d := &desk{folder: folder, models: j.models, images: boxes.images}
 	log = runner.NewLog(folder, func(e runner.Event) { //nolint:contextcheck // what an event starts has the judge's context
 		p.Event(e)
 		g.event(e)
+		d.watch.Event(e)
 	})
+	d.open(ctx, log)
+	defer d.Close() //nolint:errcheck // a second time, where the run came to its end
+	p.desk = d
 	listen(j.models, log.Emit)
 	if g, err = j.newJudge(ctx, s.Err, boxes, folder, log); err != nil {
 		return errors.Join(err, boxes.Close())
 	}
+	supervise, err := newSupervisors(j.cfg, boxes.class)
+	if err != nil {
+		return errors.Join(before(err), boxes.Close())
+	}
 	b := runner.Batch{
-		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
+		Supervise: supervise,
+		Folder:    folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
 		Workers: j.cfg.Run.Workers, Samples: j.cfg.Run.Attempts, MaxTries: j.cfg.Run.MaxTries, MaxProviderFailures: j.cfg.Run.MaxProviderFailures,
 		Budget: runner.Budget{Cost: j.cfg.Run.TotalCostLimit, Calls: j.cfg.Run.TotalCalls},
 		Redo:   j.redo, ResumeAttempts: j.cfg.Run.ResumeAttempts, Sync: j.cfg.Run.Fsync, Keep: keeps(j.cfg.Run.Keep), Branch: j.branch,
+		Control: &d.control,
+	}
+	if l != nil {
+		b.Events = l.attempt
 	}
 	if g != nil {
 		b.Sandboxes, b.Submitted = g, g.submission
@@ -90,6 +112,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		verdicts, failed := g.wait(ctx, p.Writer(), err)
 		j.verdicts, err = &verdicts, errors.Join(err, failed, folder.EnterVerdicts())
 	}
+	err = errors.Join(err, d.Close())
 	p.Close() // the summary goes on the screen as it was
 	err = errors.Join(err, boxes.Close(), j.conclude(ctx, s, sum, folder, boxes.class, err))
 	return outOfRoom(err, sum.Instances > 0 && j.complete(sum))
@@ -234,6 +257,9 @@ func (j *job) conclude(ctx context.Context, s Streams, sum runner.Summary, folde
 	case sum.Halt != nil:
 		return &codedError{fmt.Errorf("%w; %s", sum.Halt, j.again(folder)), exitIncomplete}
 	}
+	if sum.Drained {
+		return fmt.Errorf("%w: the run was drained; %s", errIncomplete, j.again(folder))
+	}
 	if sum.Exhausted {
 		return fmt.Errorf("%w: the run's budget is spent (%s); with a larger one it goes on where it stopped", errIncomplete, budgetText(j.cfg.Run))
 	}
@@ -320,9 +346,13 @@ func (o *benchOptions) folder() string {
 // headerOf is what the journals of a run have in common.
 func headerOf(cfg *configs.Resolved, environmentClass string) (trajectories.Header, error) {
 	redacted := cfg.Redacted()
-	config, err := json.Marshal(map[string]any{
+	settings := map[string]any{
 		"agent": redacted.Agent, "model": redacted.Model, "environment": redacted.Environment, "run": redacted.Run,
-	})
+	}
+	if supervised(cfg, environmentClass) {
+		settings["policy"] = redacted.Policy
+	}
+	config, err := json.Marshal(settings)
 	image := ""
 	if !onHost(environmentClass) {
 		image = cfg.Environment.Image

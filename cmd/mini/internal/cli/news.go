@@ -11,6 +11,8 @@ import (
 // providerNews passes on what providers let through, once somebody listens. Of
 // several endpoints it is the sum.
 type providerNews struct {
+	governors *governor.Governors // all endpoints; nil in tests
+
 	mu     sync.Mutex
 	emit   func(runner.Event)
 	states map[int]governor.State // by the number of the model whose endpoint it is

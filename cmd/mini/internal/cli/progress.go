@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/cmd/mini/internal/tui"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
@@ -38,7 +39,7 @@ func displayOf(s Streams) display {
 	ci := os.Getenv("CI")
 	d := display{term: os.Getenv("TERM"), ci: ci != "" && ci != "false" && ci != "0"}
 	if f != nil && term.IsTerminal(int(f.Fd())) {
-		d.terminal, d.foreground = true, tui.Foreground(f)
+		d.terminal, d.foreground = true, screen.Foreground(f)
 	}
 	return d
 }
@@ -80,6 +81,7 @@ type progress struct {
 	shown    func(runner.Event)
 	problems *report.Problems // for after a live view, which takes with it what it showed
 	live     *tui.Live        // nil while the screen is not taken
+	desk     *desk            // takes the orders of a live view; nil where there is none
 }
 
 // newProgress is for a kind that chooseProgress has picked. Close ends it.
@@ -154,12 +156,16 @@ func (p *progress) Event(e runner.Event) {
 
 // take begins the live view, with the run: what comes before it is lines.
 func (p *progress) take() {
-	p.live = tui.Start(tui.Config{
+	c := tui.Config{
 		Terminal:  p.stderr.file(),
 		Title:     tui.Title{Dataset: p.head.dataset, Model: p.head.model, Folder: p.head.folder, Judged: p.head.judged},
 		Interrupt: interruptSelf,
 		Taken:     p.stderr.taken,
-	})
+	}
+	if p.desk != nil {
+		c.Desk = p.desk
+	}
+	p.live = tui.Start(c)
 }
 
 // release gives the screen back and prints what was held for that moment.

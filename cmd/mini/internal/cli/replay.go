@@ -45,7 +45,7 @@ there is run again, and what follows is a new attempt in the run of -o.`,
   mini replay theirs.traj.json -c environment.image=python:3.12
   mini replay runs/first -i ID --from-step 4 -m gpt-5-mini -o runs/branch`,
 		Annotations: map[string]string{groupsKey: "which: instance attempt subset+split; sandbox: environment-class yes config network workers; " +
-			"output: output json stop-at-first; go on: from-step model+replies model-class cost-limit force"},
+			"output: output json stop-at-first; go on: from-step model+replies local model-class cost-limit force"},
 		Args: atLeastOne("trajectories, or folders of runs"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), kill, s, o, args) },
 	}
@@ -71,6 +71,7 @@ func (o *replayOptions) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.step, "from-step", 0, "after `N` model calls, a model goes on")
 	f.StringP("model", "m", "", "`NAME` of the model; R: its replies")
 	f.String("replies", "", "`R`: file of replies for a scripted model")
+	localFlag(f)
 	f.String("model-class", "", "`NAME`: openai, anthropic or scripted")
 	f.Float64P("cost-limit", "l", 0, "`USD` of its own (as recorded; 0: none)")
 	f.BoolVar(&o.force, "force", false, "go on also where the history does not happen again")

@@ -15,13 +15,13 @@ import (
 )
 
 // branchFlags are those that say how a model goes on, and nothing without one.
-var branchFlags = []string{"model", "model-class", "replies", "cost-limit", "force"}
+var branchFlags = []string{"model", "local", "model-class", "replies", "cost-limit", "force"}
 
 // branchKeys are more settings that a branch takes from its recording: how the
 // conversation goes on as it began.
 var branchKeys = []string{
 	"agent.system_template", "agent.instance_template", "agent.observation_template", "agent.format_error_template",
-	"agent.protocol", "agent.action_regex", "agent.action_tag", "agent.tool_calls", "agent.step_limit", "agent.cost_limit",
+	"agent.protocol", "agent.action_regex", "agent.action_tag", "agent.tool_calls", "agent.plain_reply", "agent.step_limit", "agent.cost_limit",
 	"agent.wall_time_limit_seconds", "agent.max_consecutive_format_errors", "agent.autosubmit", "agent.submission",
 }
 
@@ -40,6 +40,12 @@ func (o *replayOptions) prepareBranch(ctx context.Context, s Streams, all []*rec
 		if r.failed != nil {
 			return nil, r.failed
 		}
+	}
+	if _, err := o.mergeLocal(ctx, "swebench"); err != nil {
+		return nil, err
+	}
+	if err := o.sayLocal(s.Err); err != nil {
+		return nil, err
 	}
 	known, err := o.rows(ctx, s, all)
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,15 +19,16 @@ import (
 func newRoot(kill context.Context, s Streams) *cobra.Command {
 	opts := &taskOptions{}
 	root := &cobra.Command{
-		Use:   "mini -t TASK",
+		Use:   "mini [-t TASK]",
 		Short: "Let a language model fix software in a sandbox, by bash alone",
 		Long: `mini lets a language model work on software by bash alone: on one task in the
 current folder, or on hundreds of benchmark instances in containers.`,
-		Example: `  mini -m gpt-5-mini -t "make the tests pass"   one task, here; asks first
+		Example: `  mini -m gpt-5-mini                            asks what to do, does it here
+  mini -m gpt-5-mini -t "make the tests pass"   one task; asks before commands
   mini bench --subset demo                      five small repositories, no key
   mini bench --subset verified -w 8 -m gpt-5-mini -o runs/first
   mini doctor                                   is this machine ready?`,
-		Annotations:   map[string]string{groupsKey: "task: task yolo output; with: model model-class cost-limit environment-class config no-autosubmit; mini: version"},
+		Annotations:   map[string]string{groupsKey: "task: task yolo continue exit-immediately plain output events; with: model local model-class cost-limit environment-class config no-autosubmit; mini: version"},
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -36,11 +38,10 @@ current folder, or on hundreds of benchmark instances in containers.`,
 			case onlyVersion(cmd.Flags()):
 				_, err := fmt.Fprintln(s.Out, "mini", version())
 				return err
-			case cmd.Flags().NFlag() == 0:
+			case cmd.Flags().NFlag() == 0 && !s.Terminal:
 				return cmd.Help()
-			case !cmd.Flags().Changed("task"):
-				return usagef("what is to be done? Say -t TASK, or -t - to read it from stdin; see mini --help")
 			}
+			opts.hasTask = cmd.Flags().Changed("task")
 			return runTask(cmd.Context(), kill, s, opts)
 		},
 	}
@@ -54,11 +55,11 @@ current folder, or on hundreds of benchmark instances in containers.`,
 	visualFlag(root.Flags())
 	root.InitDefaultVersionFlag()
 	root.Flags().Lookup("version").Usage = "print the version, also -v alone"
-	root.AddCommand(newBench(kill, s), newReplay(kill, s), newEval(kill, s), newShell(kill, s))
-	root.AddCommand(newClean(s), newReport(s), newImages(s), newGrade(s), newRegrade(s)) //nolint:contextcheck // cobra hands commands their context
-	root.AddCommand(newConfig(s), newCompletion(s), newDatasets(s), newDoctor(s))        //nolint:contextcheck // as above
-	root.AddCommand(newImport(s), newExport(s), newTrajectories(s))                      //nolint:contextcheck // as above
-	root.AddCommand(newFakeModel(s))                                                     //nolint:contextcheck // as above
+	root.AddCommand(newBench(kill, s), newReplay(kill, s), newEval(kill, s), newShell(kill, s), newCtl(s)) //nolint:contextcheck // cobra hands commands their context
+	root.AddCommand(newClean(s), newReport(s), newInspect(s), newImages(s), newGrade(s), newRegrade(s))    //nolint:contextcheck // cobra hands commands their context
+	root.AddCommand(newConfig(s), newCompletion(s), newDatasets(s), newDoctor(s))                          //nolint:contextcheck // as above
+	root.AddCommand(newImport(s), newExport(s), newTrajectories(s))                                        //nolint:contextcheck // as above
+	root.AddCommand(newFakeModel(s), newPolicyCommand(s))                                                  //nolint:contextcheck // as above
 	root.AddCommand(newPeerCommands()...)
 	setCompletions(root)
 	return root
@@ -105,6 +106,9 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	if meant := strayLocal(cmd.Flags(), args); meant != "" {
+		return usagef("did you mean %s?", meant)
+	}
 	if cmd == cmd.Root() && strings.Contains(args[0], " ") {
 		return usagef("did you mean mini -t %.60q?", args[0])
 	}
@@ -112,7 +116,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		text := fmt.Sprintf("unknown command %.60q", args[0])
 		cmd.SuggestionsMinimumDistance = 2
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			text += fmt.Sprintf("; did you mean %s?", near[0])
+			text += fmt.Sprintf("; did you mean %s?", cmp.Or(configs.Nearest(args[0], near), near[0]))
 		}
 		return before(errors.New(text + "; see " + cmd.CommandPath() + " --help"))
 	}

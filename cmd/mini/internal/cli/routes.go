@@ -39,7 +39,8 @@ const longestName = 200
 // newProviders makes the model that answers, or all of a route. Those with the
 // same endpoint and key share what may be asked of it.
 func newProviders(cfg *configs.Resolved) (runner.Models, error) {
-	news, governors := &providerNews{}, &governor.Governors{}
+	governors := &governor.Governors{}
+	news := &providerNews{governors: governors}
 	if cfg.Model.Route.Kind == "" {
 		m, err := newProvider(cfg, governors, news.of(0))
 		return oneModel{m, news}, err

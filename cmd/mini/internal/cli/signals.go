@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -16,11 +17,47 @@ import (
 // to its child, and then one to all of its group.
 const burst = 50 * time.Millisecond
 
+// interrupts lets a session with a person take Ctrl-C, which does not end it.
+type interrupts struct {
+	mu sync.Mutex
+	to interruptee // nil while nobody takes them
+}
+
+// interruptee is who takes an interrupt. One that is leaving takes no more.
+type interruptee interface {
+	Interrupt()
+	Leaving() bool
+}
+
+// divert sends interrupts to somebody until the returned function is called.
+func (i *interrupts) divert(to interruptee) func() {
+	i.set(to)
+	return func() { i.set(nil) }
+}
+
+func (i *interrupts) set(to interruptee) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.to = to
+}
+
+// take says whether somebody took a signal.
+func (i *interrupts) take(s os.Signal) bool {
+	i.mu.Lock()
+	to := i.to
+	i.mu.Unlock()
+	if to == nil || s != os.Interrupt || to.Leaving() {
+		return false
+	}
+	to.Interrupt()
+	return true
+}
+
 // interruptible returns a context that ends at the first signal, with cause
 // agent.ErrInterrupted, so that what runs can end in good order. The second
 // signal calls kill. A broken pipe on stdout or stderr is an error of that
 // write and does not end a run.
-func interruptible(ctx context.Context, kill context.CancelCauseFunc, w io.Writer) (context.Context, func()) {
+func interruptible(ctx context.Context, kill context.CancelCauseFunc, w io.Writer, diverted *interrupts) (context.Context, func()) {
 	soft, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -39,7 +76,10 @@ func interruptible(ctx context.Context, kill context.CancelCauseFunc, w io.Write
 			select {
 			case <-done:
 				return
-			case <-signals:
+			case s := <-signals:
+				if diverted.take(s) {
+					continue
+				}
 			}
 			switch {
 			case first.IsZero():

@@ -84,7 +84,7 @@ func loadScript(cfg *configs.Resolved, isDemo bool) (*scripted.Script, error) {
 func newProvider(cfg *configs.Resolved, all *governor.Governors, changed func(governor.State)) (model.Model, error) {
 	m := cfg.Model
 	if m.Name == "" {
-		return nil, usagef("no model is named; use -m NAME, or --model-class scripted")
+		return nil, usagef("no model is named; use -m NAME, or --local for a server of this machine; mini config setup keeps one")
 	}
 	// The key is in the environment. A server of one's own may need none.
 	key := os.Getenv(m.APIKeyEnv)

@@ -21,11 +21,12 @@ type board struct {
 	skipped  int       // had a result before
 	done     int
 	classes  map[trajectories.Class]int
-	judged   map[evaluate.Class]int // verdicts
-	judging  map[string]bool        // instances that are being evaluated
-	again    int                    // attempts that failed and were, or will be, tried again
-	cost     float64                // of the attempts that ended, US dollars
-	unpriced bool                   // some of it nobody knows
+	judged   map[evaluate.Class]int    // verdicts
+	verdict  map[string]evaluate.Class // the newest of an instance
+	judging  map[string]bool           // instances that are being evaluated
+	again    int                       // attempts that failed and were, or will be, tried again
+	cost     float64                   // of the attempts that ended, US dollars
+	unpriced bool                      // some of it nobody knows
 	workers  []worker
 	at       map[string]int // instance -> its worker
 	pulls    []runner.PullState
@@ -33,6 +34,8 @@ type board struct {
 	warned   map[string]bool
 	widest   int    // of the ids so far, in bytes
 	said     string // mini's last words to the user, beside the events
+	// halted is Pause or Drain while somebody holds the run back, else empty.
+	halted runner.Action
 
 	provider runner.ProviderState // as it last changed
 	paused   time.Time            // the provider lets nothing through until then
@@ -41,7 +44,8 @@ type board struct {
 
 // worker is a row.
 type worker struct {
-	instance string // empty while idle
+	instance string // with its sample, as the screen has it; empty while idle
+	id       string // without
 	attempt  int
 	phase    runner.Phase
 	since    time.Time // when the phase began
@@ -56,6 +60,8 @@ type worker struct {
 type note struct {
 	at       time.Time
 	instance string
+	id       string // without its sample, where an attempt of it has ended
+	attempt  int
 	class    trajectories.Class // empty for a warning, and for a verdict
 	verdict  evaluate.Class
 	again    bool
@@ -71,7 +77,7 @@ const (
 
 func newBoard() *board {
 	return &board{
-		classes: map[trajectories.Class]int{}, judged: map[evaluate.Class]int{}, judging: map[string]bool{},
+		classes: map[trajectories.Class]int{}, judged: map[evaluate.Class]int{}, judging: map[string]bool{}, verdict: map[string]evaluate.Class{},
 		at: map[string]int{}, warned: map[string]bool{},
 	}
 }
@@ -84,7 +90,7 @@ func (b *board) apply(e runner.Event) {
 		b.workers = make([]worker, max(0, min(e.Workers, b.total)))
 	case runner.AttemptStarted:
 		w := b.worker(e.Who())
-		*w = worker{instance: e.Who(), attempt: e.Attempt, phase: runner.Starting, since: e.Time}
+		*w = worker{instance: e.Who(), id: e.Instance, attempt: e.Attempt, phase: runner.Starting, since: e.Time}
 		b.widest = max(b.widest, len(e.Who()))
 	case runner.AttemptResumed:
 		// What it cost before is no cost of this run, and is in its outcome.
@@ -112,6 +118,8 @@ func (b *board) apply(e runner.Event) {
 			b.full = e.Time.Add(time.Duration(e.Provider.Full * float64(time.Second)))
 			b.paused = e.Time.Add(time.Duration(e.Provider.Pause * float64(time.Second)))
 		}
+	case runner.Controlled:
+		b.controlled(e)
 	case runner.Kept:
 		b.note(note{at: e.Time, instance: e.Who(), text: bounded(e.Text)})
 	case runner.AttemptFinished:
@@ -119,8 +127,24 @@ func (b *board) apply(e runner.Event) {
 	case runner.EvaluationAttempt:
 		b.judging[e.Who()] = true
 	case runner.Verdict:
-		b.verdict(e)
+		b.judge(e)
 	}
+}
+
+// controlled takes in what somebody has told the run to do.
+func (b *board) controlled(e runner.Event) {
+	b.total = e.Total
+	if e.Class != "" { // it had ended, and is begun anew
+		b.done--
+		b.classes[e.Class]--
+	}
+	switch e.Action {
+	case runner.Pause, runner.Drain:
+		b.halted = e.Action
+	case runner.Resume:
+		b.halted = ""
+	}
+	b.note(note{at: e.Time, instance: e.Who(), text: fmt.Sprintf("%s (%s)", bounded(e.Text), runner.Whose(e.By))})
 }
 
 // worker is the row of an instance: the one it has, or the first idle one.
@@ -237,13 +261,16 @@ func (b *board) finished(e runner.Event) {
 		b.done++
 		b.classes[o.Class]++
 	}
-	b.note(note{at: e.Time, instance: e.Who(), class: o.Class, again: e.Again, text: ending(o)})
+	b.note(note{at: e.Time, instance: e.Who(), id: e.Instance, attempt: e.Attempt, class: o.Class, again: e.Again, text: ending(o)})
 }
 
-// verdict takes in how an evaluation ended, which goes on beside the workers.
-func (b *board) verdict(e runner.Event) {
+// judge takes in how an evaluation ended, which goes on beside the workers. One of
+// an instance that was begun anew takes the place of the one before.
+func (b *board) judge(e runner.Event) {
 	if !e.Again {
 		delete(b.judging, e.Who())
+		b.judged[b.verdict[e.Who()]]--
+		b.verdict[e.Who()] = evaluate.Class(e.Verdict)
 		b.judged[evaluate.Class(e.Verdict)]++
 	}
 	b.note(note{at: e.Time, instance: e.Who(), verdict: evaluate.Class(e.Verdict), again: e.Again, text: bounded(report.Judged(e))})
@@ -279,10 +306,10 @@ func (b *board) perHour(now time.Time) float64 {
 }
 
 // left is how long the rest will take at the rate so far; negative when that
-// cannot be told.
+// cannot be told, as while somebody holds the run back.
 func (b *board) left(now time.Time) time.Duration {
 	rate := b.perHour(now)
-	if rate == 0 || b.done >= b.total {
+	if rate == 0 || b.done >= b.total || b.halted != "" {
 		return -1
 	}
 	return time.Duration(float64(b.total-b.done) / rate * float64(time.Hour))

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/minibench/mini/cmd/mini/internal/ptytest"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
 )
@@ -20,7 +21,7 @@ import (
 // it prints outside the view says that the screen was given back.
 func child(part string) error {
 	// However a test ends, this does too.
-	time.AfterFunc(3*deadline, func() { os.Exit(3) })
+	time.AfterFunc(3*ptytest.Deadline, func() { os.Exit(3) })
 	switch part {
 	case "load":
 		return load()

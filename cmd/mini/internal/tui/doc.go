@@ -4,7 +4,7 @@
 // The runner's events are folded into a board, which is cheap and may happen
 // thousands of times a second; a few times a second, and only when something
 // changed, the board is drawn. The screen is given back on every way out, also
-// when this process is killed: see Guard. What happens in a run is not decided
+// when this process is killed: see package screen. What happens in a run is not decided
 // here.
 //
 //	live := tui.Start(tui.Config{Terminal: os.Stderr, Interrupt: stop})

@@ -4,9 +4,14 @@ import "strings"
 
 // help says what the keys do and what the words mean.
 const help = ` Keys
-   ↑ ↓  j k            one row up or down
+   ↑ ↓  j k            the next instance, the one before
    PgUp PgDn  space    a screen of rows
    Home End  g G       the first rows, the last
+   f Enter             follow its attempt as it grows; Esc goes back
+   R                   begin it anew, at the end of the queue
+   K y                 kill it: its work is kept, and not tried again
+   p                   pause: start nothing more; again to go on
+   D                   drain: end with what runs
    Ctrl-C              stop: what runs is ended, its work kept
    Ctrl-C again        kill what runs, at once
    Ctrl-Z              leave the screen; fg comes back

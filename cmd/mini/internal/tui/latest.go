@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/minibench/mini/runner"
@@ -21,10 +22,27 @@ func (b *board) latest(f frame, n int) []string {
 		}
 		lines = append(lines, pullLine(p, f.width))
 	}
-	for i := len(b.notes) - 1; i >= 0 && len(lines) < n; i-- {
-		lines = append(lines, b.noteLine(b.notes[i], f.width))
+	for _, one := range b.shownNotes(n) {
+		line := b.noteLine(one, f.width)
+		if one.id != "" && one.instance == f.picked {
+			line = marker + line[1:]
+		}
+		lines = append(lines, line)
 	}
 	return lines[:min(len(lines), n)]
+}
+
+// shownNotes are the notes that have room below n lines, newest first.
+func (b *board) shownNotes(n int) []note {
+	room := n - 1 - min(len(b.pulls), max(0, max(1, n/2)))
+	var shown []note
+	for _, one := range slices.Backward(b.notes) {
+		if len(shown) >= room {
+			break
+		}
+		shown = append(shown, one)
+	}
+	return shown
 }
 
 func pullLine(p runner.PullState, w int) string {

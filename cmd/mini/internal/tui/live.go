@@ -9,8 +9,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"golang.org/x/term"
 
+	"github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/runner"
 )
 
@@ -27,13 +27,15 @@ type Config struct {
 	// there, and with nil when it was left and the run goes on in the
 	// background. It may be nil.
 	Taken func(say func(text string))
+	// Desk takes the orders that keys are for; nil takes none.
+	Desk Desk
 }
 
 // Live is a screen that shows a run. Its methods are safe for concurrent use.
 type Live struct {
 	shared shared
 	config Config
-	guard  *guard
+	screen *screen.Screen
 	stop   context.CancelFunc // ends what Start began
 	done   chan struct{}      // closed when the screen has been given back
 	err    error              // why that was, once done is closed
@@ -58,6 +60,14 @@ func Start(c Config) *Live {
 	if c.Taken == nil {
 		l.config.Taken = func(func(string)) {}
 	}
+	l.screen = screen.New(c.Terminal, ended)
+	l.screen.Away = func(away bool) {
+		if away {
+			l.config.Taken(nil)
+		} else {
+			l.config.Taken(l.Say)
+		}
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop = stop
 	l.config.Taken(l.Say)
@@ -70,57 +80,35 @@ func Start(c Config) *Live {
 	return l
 }
 
-// Why a screen is given back before the end.
-var (
-	errGone      = errors.New("the terminal is gone")
-	errSuspended = errors.New("the screen is left for the shell")
-)
+// ended is what the guard says: the screen went with what it showed.
+const ended = "mini was killed or has crashed; the same command with its -o goes on where it stopped"
 
 // run has the screen until ctx ends, but for the times when the user has it
-// back after Ctrl-Z. Each time a program of its own takes the screen: in the
-// background there is none, which could touch the terminal and be stopped.
+// back after Ctrl-Z. Each time a program of its own takes the screen.
 func (l *Live) run(ctx context.Context) error {
-	m := model{shared: &l.shared, interrupt: l.config.Interrupt}
-	m.frame.title, m.frame.now = l.config.Title, time.Now()
-	for {
-		l.guard = startGuard(l.config.Terminal)
+	m := model{shared: &l.shared, interrupt: l.config.Interrupt, desk: l.config.Desk}
+	m.frame.title, m.frame.now, m.frame.steered = l.config.Title, time.Now(), l.config.Desk != nil
+	return l.screen.Hold(ctx, func(ctx context.Context, suspend func()) error {
+		m.suspend = suspend
 		var err error
-		if m, err = l.show(ctx, m); !errors.Is(err, errSuspended) {
-			return err
-		}
-		l.guard.dismiss()
-		l.guard = nil
-		stopGroup()
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // Ctrl-Z came with the end, and is no failure
-		}
-		if back, err := l.background(ctx); err != nil || !back {
-			return err
-		}
-	}
+		m, err = l.show(ctx, m)
+		return err
+	})
 }
 
-// show draws until ctx ends, the view fails, or Ctrl-Z: errSuspended. It
-// returns the model as it was then.
+// show draws until ctx ends or the view fails. It returns the model as it was
+// then.
 func (l *Live) show(ctx context.Context, m model) (model, error) {
-	ctx, leave := context.WithCancelCause(ctx)
-	defer leave(nil)
-	if canStop {
-		m.suspend = func() { leave(errSuspended) }
-	}
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
 	program := tea.NewProgram(m, tea.WithOutput(l.config.Terminal), tea.WithoutSignalHandler(), tea.WithFPS(flushes))
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer program.Quit()
-		if l.refresh(ctx, program) {
-			leave(errGone) // Bubble Tea would draw on
-		}
+		l.refresh(ctx, program)
 	})
 	last, err := program.Run()
-	if err == nil && !errors.Is(context.Cause(ctx), context.Canceled) {
-		err = context.Cause(ctx)
-	}
-	leave(nil)
+	leave()
 	wg.Wait()
 	if last, ok := last.(model); ok {
 		m = last
@@ -128,58 +116,33 @@ func (l *Live) show(ctx context.Context, m model) (model, error) {
 	return m, err
 }
 
-// refresh has the board drawn when it is due, until ctx ends or the terminal
-// is gone.
-func (l *Live) refresh(ctx context.Context, program *tea.Program) (gone bool) {
+// refresh has the board drawn when it is due, until ctx ends.
+func (l *Live) refresh(ctx context.Context, program *tea.Program) {
 	ticker := time.NewTicker(drawEvery)
 	defer ticker.Stop()
 	var drawn time.Time
 	for {
 		select {
 		case <-ctx.Done():
-			return false
+			return
 		case now := <-ticker.C:
-			ticked := now.Sub(drawn) >= tickEvery
-			if ticked && l.gone() {
-				return true
-			}
 			l.shared.mu.Lock()
-			due := ticked || l.shared.changed
+			due := now.Sub(drawn) >= tickEvery || l.shared.changed
 			l.shared.mu.Unlock()
 			if due {
 				drawn = now.Truncate(tickEvery)
-				program.Send(refresh{now})
+				program.Send(refresh{now, l.around()})
 			}
 		}
 	}
 }
 
-// background waits until this process may use the terminal again, which it may
-// at once where the shell's fg has resumed it. back is false when ctx ended.
-func (l *Live) background(ctx context.Context) (back bool, err error) {
-	if Foreground(l.config.Terminal) {
-		return true, nil
+// around is what the run has around it now.
+func (l *Live) around() (a around) {
+	if l.config.Desk != nil {
+		a.providers, a.disk = l.config.Desk.Around()
 	}
-	l.config.Taken(nil)
-	ticker := time.NewTicker(drawEvery)
-	defer ticker.Stop()
-	for !Foreground(l.config.Terminal) {
-		select {
-		case <-ctx.Done():
-			return false, nil
-		case <-ticker.C:
-			if l.gone() {
-				return false, errGone
-			}
-		}
-	}
-	l.config.Taken(l.Say)
-	return true, nil
-}
-
-func (l *Live) gone() bool {
-	_, _, err := term.GetSize(int(l.config.Terminal.Fd()))
-	return err != nil
+	return a
 }
 
 // Event takes in one event; it is quick.
@@ -218,6 +181,6 @@ func (l *Live) Close() error {
 		return errStuck
 	}
 	l.wg.Wait()
-	l.guard.dismiss()
+	l.screen.Release()
 	return l.err
 }

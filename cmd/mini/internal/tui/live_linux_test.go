@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/cmd/mini/internal/ptytest"
+	"github.com/minibench/mini/cmd/mini/internal/screen"
 )
 
 const (
@@ -20,46 +23,46 @@ const (
 
 // shown waits for a view that is complete, its last line included.
 func shown(p *pty) {
-	p.t.Helper()
-	p.expect(enter)
-	p.expect("mini bench")
-	p.expect("Ctrl-C stops")
-	if p.sane() == "" {
-		p.t.Error("the terminal is not in raw mode: keys would be shown")
+	p.T.Helper()
+	p.Expect(enter)
+	p.Expect("mini bench")
+	p.Expect("Ctrl-C stops")
+	if p.Odd() == "" {
+		p.T.Error("the terminal is not in raw mode: keys would be shown")
 	}
 }
 
 // restored waits for the normal screen, and looks at the terminal's line.
 func restored(p *pty) {
-	p.t.Helper()
-	p.expect(leave)
-	p.expect(cursor)
-	eventually(p.t, "a sane terminal, without: "+p.sane(), func() bool { return p.sane() == "" })
+	p.T.Helper()
+	p.Expect(leave)
+	p.Expect(cursor)
+	ptytest.Eventually(p.T, "a sane terminal, without: "+p.Odd(), func() bool { return p.Odd() == "" })
 }
 
 func TestGivenBackAtTheEnd(t *testing.T) {
 	p := onTerminal(t, "end")
 	shown(p)
-	p.resize(60, 16)
+	p.Resize(60, 16)
 	if err := p.cmd.Process.Signal(syscall.SIGWINCH); err != nil {
 		t.Fatal(err)
 	}
-	p.expect("Ctrl-C stops") // drawn anew for the new size
-	p.write("\x03")
+	p.Expect("Ctrl-C stops") // drawn anew for the new size
+	p.Type("\x03")
 	restored(p)
-	p.expect("given back\r\n")
+	p.Expect("given back\r\n")
 	if err := p.cmd.Wait(); err != nil {
-		t.Errorf("%v: %s", err, p.output.String())
+		t.Errorf("%v: %s", err, p.Output.String())
 	}
 }
 
 func TestGivenBackAfterAPanic(t *testing.T) {
 	p := onTerminal(t, "panic")
 	shown(p)
-	p.write("\x03")
+	p.Type("\x03")
 	restored(p)
-	p.expect("a mistake in the view")
-	if said := p.expect("experienced a panic") + p.expect("\n"); strings.Contains(said, enter) {
+	p.Expect("a mistake in the view")
+	if said := p.Expect("experienced a panic") + p.Expect("\n"); strings.Contains(said, enter) {
 		t.Errorf("the view came back: %q", said)
 	}
 }
@@ -81,16 +84,16 @@ func TestGivenBackByTheGuard(t *testing.T) {
 			shown(p)
 			guard := guardOf(t, p.cmd.Process.Pid)
 			if tt.kill == 0 {
-				p.write("\x03")
+				p.Type("\x03")
 			} else if err := p.cmd.Process.Signal(tt.kill); err != nil {
 				t.Fatal(err)
 			}
 			restored(p)
 			if tt.says != "" {
-				p.expect(tt.says)
-				p.expect("goroutine ")
+				p.Expect(tt.says)
+				p.Expect("goroutine ")
 			}
-			p.expect("mini was killed or has crashed")
+			p.Expect("mini was killed or has crashed")
 			p.guardGone(guard)
 		})
 	}
@@ -117,9 +120,9 @@ func TestGuardIsAlone(t *testing.T) {
 	if err := syscall.Kill(guard, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	p.write("\x03")
+	p.Type("\x03")
 	restored(p)
-	p.expect("given back\r\n")
+	p.Expect("given back\r\n")
 }
 
 // When the terminal goes away, the view ends and the process goes on.
@@ -128,7 +131,7 @@ func TestTerminalGone(t *testing.T) {
 	p := onTerminal(t, "gone", "MINI_TUI_RESULT="+result)
 	shown(p)
 	guard := guardOf(t, p.cmd.Process.Pid)
-	_, _ = p.line.Close(), p.master.Close()
+	_, _ = p.Line.Close(), p.Master.Close()
 	if err := p.cmd.Wait(); err != nil {
 		t.Error(err)
 	}
@@ -142,7 +145,7 @@ func TestTerminalGone(t *testing.T) {
 func guardOf(t testing.TB, pid int) int {
 	t.Helper()
 	found := 0
-	eventually(t, "a guard", func() bool {
+	ptytest.Eventually(t, "a guard", func() bool {
 		lists, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
 		for _, list := range lists {
 			data, _ := os.ReadFile(list)
@@ -156,7 +159,7 @@ func guardOf(t testing.TB, pid int) int {
 		// Only once it is the guard does it ignore what it is to ignore.
 		args, _ := os.ReadFile("/proc/" + strconv.Itoa(found) + "/cmdline")
 		status, _ := os.ReadFile("/proc/" + strconv.Itoa(found) + "/status")
-		return strings.Contains(string(args), GuardCommand) && ignores(string(status), syscall.SIGTERM)
+		return strings.Contains(string(args), screen.GuardCommand) && ignores(string(status), syscall.SIGTERM)
 	})
 	return found
 }
@@ -169,10 +172,10 @@ func ignores(status string, s syscall.Signal) bool {
 
 // guardGone waits for the guard's end, and takes what it still has to say.
 func (p *pty) guardGone(pid int) {
-	p.t.Helper()
-	eventually(p.t, "the guard's end", func() bool {
-		_ = p.master.SetReadDeadline(time.Now().Add(time.Millisecond))
-		_, _ = p.master.Read(make([]byte, 64<<10))
+	p.T.Helper()
+	ptytest.Eventually(p.T, "the guard's end", func() bool {
+		_ = p.Master.SetReadDeadline(time.Now().Add(time.Millisecond))
+		_, _ = p.Master.Read(make([]byte, 64<<10))
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		_, after, _ := strings.Cut(string(stat), ") ")
 		return err != nil || strings.HasPrefix(after, "Z") // nobody may have collected it
@@ -212,7 +215,7 @@ func cost(t testing.TB, seconds, events int, view string) float64 {
 	ended := make(chan error, 1)
 	go func() { ended <- p.cmd.Wait() }()
 	if err := p.drain(ended); err != nil {
-		t.Fatalf("%v: %s", err, p.output.String())
+		t.Fatalf("%v: %s", err, p.Output.String())
 	}
 	text, err := os.ReadFile(result)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/cmd/mini/internal/screen"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -16,8 +18,8 @@ var update = flag.Bool("update", false, "rewrite golden files")
 const childEnv = "MINI_TUI_CHILD"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == GuardCommand {
-		Guard()
+	if len(os.Args) == 2 && os.Args[1] == screen.GuardCommand {
+		screen.Guard()
 		return
 	}
 	if part := os.Getenv(childEnv); part != "" {

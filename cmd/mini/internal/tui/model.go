@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +17,10 @@ type shared struct {
 }
 
 // refresh asks for the board to be drawn as it is now.
-type refresh struct{ now time.Time }
+type refresh struct {
+	now    time.Time
+	around around
+}
 
 // model is the screen. Update does no input or output: what a key leads to is
 // a command.
@@ -27,10 +31,23 @@ type model struct {
 	helpTop   int // first line of the help shown
 	interrupt func()
 	suspend   func()
+	desk      Desk    // takes orders; nil where nobody does
+	asked     string  // the instance that is killed with y; empty where none is asked about
+	follow    *follow // the pane on top; nil while there is none
+	panes     int     // so far
+	hinted    time.Time
 }
 
-// Init implements tea.Model.
-func (model) Init() tea.Cmd { return nil }
+// hintFor is how long what a key led to stands in the place of the keys.
+const hintFor = 8 * time.Second
+
+// Init implements tea.Model. A pane goes on after Ctrl-Z.
+func (m model) Init() tea.Cmd {
+	if m.follow != nil {
+		return m.follow.reads(0)
+	}
+	return nil
+}
 
 // Update implements tea.Model.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -38,7 +55,14 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.frame.width, m.frame.height = msg.Width, msg.Height
 	case refresh:
-		m.frame.now = msg.now
+		m.frame.now, m.frame.around = msg.now, msg.around
+		if msg.now.Sub(m.hinted) > hintFor {
+			m.frame.hint = ""
+		}
+	case followedOrder:
+		m.frame.hint, m.hinted = msg.text, m.frame.now
+	case grown:
+		return m, m.grew(msg)
 	case tea.KeyPressMsg:
 		return m.key(msg.String())
 	}
@@ -46,7 +70,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 func (m model) key(key string) (tea.Model, tea.Cmd) {
-	m.frame.hint = ""
+	m.frame.hint, m.hinted = "", m.frame.now
 	switch key {
 	case "ctrl+c":
 		return m, act(m.interrupt)
@@ -54,6 +78,20 @@ func (m model) key(key string) (tea.Model, tea.Cmd) {
 		return m, act(m.suspend)
 	case "ctrl+l":
 		return m, tea.ClearScreen
+	}
+	if m.asked != "" {
+		return m, m.answer(key)
+	}
+	if !m.help {
+		if m.follow != nil && slices.Contains([]string{"esc", "q", "f", "enter"}, key) {
+			m.follow = nil
+			return m, nil
+		}
+		if cmd, ok := m.steer(key); ok {
+			return m, cmd
+		}
+	}
+	switch key {
 	case "?", "h":
 		m.help, m.helpTop = !m.help, 0
 	case "esc", "enter":
@@ -62,15 +100,25 @@ func (m model) key(key string) (tea.Model, tea.Cmd) {
 		m.help = false
 		m.frame.hint = "q does not end the run; Ctrl-C stops it in good order"
 	}
+	m.move(key)
+	return m, nil
+}
+
+// move scrolls what is on the screen, or moves from one instance to the next.
+func (m *model) move(key string) {
 	workers := m.shared.workers()
-	if m.help {
+	by := map[string]int{"up": -1, "k": -1, "down": 1, "j": 1}[key]
+	switch {
+	case m.help:
 		end := len(helpLines())
 		m.helpTop = clampHelp(scrolled(key, m.helpTop, m.frame.height-2, end), m.frame.height)
-	} else {
+	case m.follow != nil:
+		m.follow.scroll(key, m.frame.followRoom())
+	case m.desk != nil && by != 0 && m.choose(by, workers):
+	default:
 		page := m.frame.layout(workers).rows - 1
 		m.frame.top = m.frame.clamp(scrolled(key, m.frame.top, page, workers), workers)
 	}
-	return m, nil
 }
 
 // scrolled is where a key leads from a line; end may be too far.
@@ -107,10 +155,25 @@ func (m model) View() tea.View {
 	case m.frame.width <= 0 || m.frame.height <= 0:
 	case m.help:
 		v.Content = helpScreen(m.frame.width, m.frame.height, m.helpTop)
+	case m.follow != nil:
+		v.Content = m.follow.draw(m.frame, m.shared.workerOf(m.follow.pick.who), m.footerOfPane())
 	default:
+		m.frame.asked = m.asked
 		v.Content = m.shared.draw(m.frame)
 	}
 	return v
+}
+
+// footerOfPane is the last line beneath a pane.
+func (m model) footerOfPane() string {
+	f := m.frame
+	switch f.asked = m.asked; {
+	case f.asked != "":
+		return f.question()
+	case f.hint != "":
+		return coloured(yellow, cut(" "+clean(f.hint), f.width))
+	}
+	return faint(cut(" Esc back   ↑↓ scroll   R requeue   K kill   Ctrl-C stops   ? help", f.width))
 }
 
 func (s *shared) workers() int {

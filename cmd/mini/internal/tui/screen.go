@@ -23,20 +23,24 @@ type frame struct {
 	top           int // first row shown
 	now           time.Time
 	hint          string // what the last key led to
+	steered       bool   // keys may tell the run what to do
+	picked        string // the instance they are about, with its sample
+	asked         string // the one that is killed with y
+	around        around
 }
 
 // layout is how many lines each part of the screen has. It follows from the
 // size of the screen, the number of workers and the title alone, so that nothing
 // moves while a run goes on.
 type layout struct {
-	folder, classes, verdicts, gaps bool
-	rows, notes                     int
+	folder, classes, verdicts, standing, gaps bool
+	rows, notes                               int
 }
 
 func (f frame) layout(workers int) layout {
 	h := f.height - 3 // title, bar, footer
-	l := layout{folder: h >= 11, classes: h >= 5, verdicts: f.title.Judged && h >= 6, gaps: h >= 15}
-	for _, line := range []bool{l.folder, l.classes, l.verdicts, l.gaps, l.gaps} {
+	l := layout{folder: h >= 11, classes: h >= 5, verdicts: f.title.Judged && h >= 6, standing: f.stands(), gaps: h >= 15}
+	for _, line := range []bool{l.folder, l.classes, l.verdicts, l.standing, l.gaps, l.gaps} {
 		if line {
 			h--
 		}
@@ -53,6 +57,9 @@ func (f frame) layout(workers int) layout {
 	}
 	return l
 }
+
+// stands says that there is a line for what is around the run.
+func (f frame) stands() bool { return f.steered && f.height >= 10 }
 
 // least is the width that every line is made for.
 const least = 36
@@ -77,6 +84,9 @@ func (b *board) draw(f frame) string {
 	}
 	if l.verdicts {
 		add(b.verdicts(f))
+	}
+	if l.standing {
+		add(b.standing(f, f.around))
 	}
 	if l.gaps {
 		add("")
@@ -164,6 +174,7 @@ func (b *board) outcomes(f frame) string {
 		line.add("no instance has ended yet", faint)
 	}
 	switch wait, full := b.paused.Sub(f.now), b.full.Sub(f.now); {
+	case f.stands(): // which says it
 	case full > wait && full > 0:
 		line.add("limit a minute: wait "+clock(full), func(s string) string { return coloured(yellow, s) })
 	case wait > 0:
@@ -218,18 +229,37 @@ func (c *counts) String() string {
 }
 
 func (b *board) footer(f frame, l layout) string {
-	keys := "Ctrl-C stops   ? help"
+	keys := f.keys()
 	if len(b.workers) > l.rows {
 		top := f.clamp(f.top, len(b.workers))
 		keys = fmt.Sprintf("↑↓ %d-%d of %d   ", top+1, top+l.rows, len(b.workers)) + keys
 	}
 	switch {
+	case f.asked != "":
+		return f.question()
 	case f.hint != "":
 		return coloured(yellow, cut(" "+clean(f.hint), f.width))
 	case b.said != "":
 		return coloured(yellow, cut(" "+clean(b.said), f.width))
 	}
 	return faint(cut(" "+keys, f.width))
+}
+
+// question asks whether an instance is to be killed.
+func (f frame) question() string {
+	const ask = " kill ?   y kills it, any other key does not"
+	return coloured(yellow, cut(" kill "+report.Middle(clean(f.asked), max(8, f.width-len(ask)))+"?   y kills it, any other key does not", f.width))
+}
+
+// keys are those that matter most.
+func (f frame) keys() string {
+	switch {
+	case f.steered && f.picked != "":
+		return "f follow   R requeue   K kill   Ctrl-C stops   ? help"
+	case f.steered:
+		return "Ctrl-C stops   p pause   D drain   j k choose   ? help"
+	}
+	return "Ctrl-C stops   ? help"
 }
 
 // clamp keeps the first row shown where there are rows to show.

@@ -75,7 +75,7 @@ func (s *story) end(id string, class trajectories.Class, status, text string, ag
 		Class: class, ExitStatus: status, Error: text, Steps: 17, Cost: 0.31, Start: s.now.Add(-time.Minute), End: s.now,
 		Submission: []byte("diff"),
 	}
-	s.tell(time.Second, runner.Event{Type: runner.AttemptFinished, Instance: id, Outcome: o, Again: again, Cost: 0.31})
+	s.tell(time.Second, runner.Event{Type: runner.AttemptFinished, Instance: id, Attempt: 1, Outcome: o, Again: again, Cost: 0.31})
 	if !again {
 		s.tell(0, runner.Event{Type: runner.Doing, Phase: runner.Left, Instance: id})
 	}
@@ -83,7 +83,7 @@ func (s *story) end(id string, class trajectories.Class, status, text string, ag
 
 func (s *story) screen(w, h int) string {
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})
-	s.send(refresh{s.now})
+	s.send(refresh{now: s.now})
 	return ansi.Strip(s.m.View().Content) + "\n"
 }
 
@@ -266,14 +266,14 @@ func TestHelpScrolls(t *testing.T) {
 	s.screen(40, 8)
 	s.send(press("?"))
 	for i, step := range []struct{ key, first, last, more string }{
-		{"", "Keys", "Ctrl-Z", "↓"},
-		{"up", "Keys", "Ctrl-Z", "↓"},
-		{"down", "↑ ↓", "? ", "↓"},
-		{"space", "?  ", "running", "↓"},
+		{"", "Keys", "K y", "↓"},
+		{"up", "Keys", "K y", "↓"},
+		{"down", "↑ ↓", "p ", "↓"},
+		{"space", "p  ", "", "↓"},
 		{"G", "waiting", "interrupted, internal", "↑"},
 		{"j", "waiting", "interrupted, internal", "↑"},
 		{"pgup", "What a worker", "waiting", "↓"},
-		{"home", "Keys", "Ctrl-Z", "↓"},
+		{"home", "Keys", "K y", "↓"},
 	} {
 		if step.key != "" {
 			s.send(press(step.key))

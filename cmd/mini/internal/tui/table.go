@@ -66,8 +66,15 @@ func (b *board) table(f frame, l layout) []string {
 	return lines
 }
 
+// marker is in front of the instance that keys are about.
+const marker = "▸"
+
 func (b *board) row(i int, c columns, f frame) string {
 	w := b.workers[i]
+	lead := " "
+	if w.instance != "" && w.instance == f.picked {
+		lead = marker
+	}
 	number := faint(right(strconv.Itoa(i+1), c.number))
 	if w.instance == "" {
 		return " " + c.join([]string{number, fit("", c.id), phaseStyled("", false, c.phase)})
@@ -85,7 +92,7 @@ func (b *board) row(i int, c columns, f frame) string {
 	case !w.current:
 		command = faint(command)
 	}
-	return " " + c.join([]string{
+	return lead + c.join([]string{
 		number, fit(report.Middle(clean(w.instance), c.id), c.id),
 		phaseStyled(w.phase, b.pulling(w.image), c.phase), right(step, c.step),
 		faint(right(short(f.now.Sub(w.since)), c.time)), right(dollars(w.cost), c.cost), command,

@@ -4,83 +4,25 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
-	"github.com/charmbracelet/x/ansi"
-
+	"github.com/minibench/mini/cmd/mini/internal/safe"
+	"github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
 )
 
-// Widths are counted code point by code point, as terminals do that were not
-// asked to join them.
-func width(s string) int { return ansi.StringWidthWc(s) }
+func width(s string) int { return screen.Width(s) }
 
 // ellipsis marks what was cut off.
-const ellipsis = "…"
+const ellipsis = screen.Ellipsis
 
-// clean is foreign text on one line, without anything that steers a terminal
-// and without what terminals disagree on the width of: signs that change the
-// sign before them.
-func clean(s string) string {
-	s = report.Printable(bounded(s))
-	marks := 0 // on the sign before
-	return strings.Map(func(r rune) rune {
-		if r < 0x300 {
-			marks = 0
-			return r
-		}
-		switch {
-		case r >= 0xfe00 && r <= 0xfe0f, r >= 0x1f3fb && r <= 0x1f3ff, r >= 0xe0100 && r <= 0xe01ef:
-			return -1
-		case !unicode.Is(unicode.M, r):
-			marks = 0
-		case marks == maxMarks:
-			return -1
-		default:
-			marks++
-		}
-		return r
-	}, s)
-}
+// clean is foreign text on one line, without anything that steers a terminal.
+func clean(s string) string { return safe.Line(bounded(s)) }
 
-// maxMarks are the marks that a sign may carry: scripts need no more, and more
-// of them run into the lines above and below.
-const maxMarks = 2
-
-// fit is s in exactly w columns, cut at its end or filled up.
-func fit(s string, w int) string {
-	s = cut(s, w)
-	return s + strings.Repeat(" ", max(0, w-width(s)))
-}
-
-// right is fit for numbers.
-func right(s string, w int) string {
-	s = cut(s, w)
-	return strings.Repeat(" ", max(0, w-width(s))) + s
-}
-
-func cut(s string, w int) string {
-	if w <= 0 {
-		return ""
-	}
-	if width(s) <= w {
-		return s
-	}
-	return ansi.TruncateWc(s, w, ellipsis)
-}
-
-// beside puts l at the left and r at the right of a line; where both have no
-// room, l is cut.
-func beside(l, r string, w int) string {
-	if gap := w - width(l) - width(r); gap >= 1 {
-		return l + strings.Repeat(" ", gap) + r
-	}
-	if width(r)+8 > w {
-		return cut(l, w)
-	}
-	return fit(l, w-width(r)-1) + " " + r
-}
+func fit(s string, w int) string       { return screen.Fit(s, w) }
+func right(s string, w int) string     { return screen.Right(s, w) }
+func cut(s string, w int) string       { return screen.Cut(s, w) }
+func beside(l, r string, w int) string { return screen.Beside(l, r, w) }
 
 // clock is a time that passes, as 0:07, 59:59 or 1:02:03.
 func clock(d time.Duration) string {

@@ -1,0 +1,423 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// short writes an event as the tests below do: a letter for its kind and what
+// it says.
+func short(e events.Event) string {
+	switch e := e.(type) {
+	case events.TurnStarted:
+		return fmt.Sprintf("t%d", e.Step)
+	case events.TextDelta:
+		s := "d" + e.Text
+		if e.Thinking {
+			s = "h" + e.Text
+		}
+		if e.Restart {
+			s = "!" + s
+		}
+		return s
+	case events.OutputChunk:
+		return "o" + string(e.Data)
+	case events.Ended:
+		return "E" + e.Outcome.ExitStatus
+	case events.Lost:
+		return fmt.Sprintf("L%d", e.Count)
+	}
+	return string(e.Kind())
+}
+
+// long is an event by its short form; its step is 1.
+func long(s string) events.Event {
+	rest := s[1:]
+	switch s[0] {
+	case 't':
+		step := 0
+		_, _ = fmt.Sscan(rest, &step)
+		return events.TurnStarted{Step: step}
+	case 'd':
+		return events.TextDelta{Step: 1, Text: rest}
+	case 'h':
+		return events.TextDelta{Step: 1, Text: rest, Thinking: true}
+	case '!':
+		return events.TextDelta{Step: 1, Text: rest[1:], Restart: true}
+	case 'o':
+		return events.OutputChunk{Step: 1, Data: []byte(rest)}
+	}
+	return events.Ended{Outcome: trajectories.Outcome{ExitStatus: rest}}
+}
+
+// drain is what a closed subscription still has, and holds the numbers to their
+// rules.
+func drain(t *testing.T, s *events.Subscription, published uint64) string {
+	t.Helper()
+	var got []string
+	last := uint64(0)
+	for e := range s.All(t.Context()) {
+		if e.Seq <= last || e.Seq > published || e.Time.IsZero() {
+			t.Errorf("event %d after %d, at %v", e.Seq, last, e.Time)
+		}
+		last = e.Seq
+		got = append(got, short(e.Event))
+	}
+	if last != published {
+		t.Errorf("the last one is %d of %d", last, published)
+	}
+	return strings.Join(got, " ")
+}
+
+func TestQueue(t *testing.T) {
+	tests := map[string]struct {
+		size      int
+		published string
+		want      string
+	}{
+		"room":                          {9, "t1 da db ox oy t2 E", "t1 da db ox oy t2 E"},
+		"nothing":                       {3, "", ""},
+		"pieces are joined":             {3, "t1 da db dc dd", "t1 da dbcd"},
+		"outputs are joined":            {2, "t1 oa ob oc", "t1 oabc"},
+		"a thought is no text":          {2, "da hb hc", "da hbc"},
+		"thought, text, thought":        {2, "ha db hc", "L1 db hc"},
+		"a restart is not joined":       {2, "da db !dc dd", "L1 db !dcd"},
+		"pieces go first, the oldest":   {4, "t1 da t2 ob t3 t4", "t1 L1 t2 L1 t3 t4"},
+		"a run of losses is one":        {4, "t1 da ob t2 t3 t4", "t1 L2 t2 t3 t4"},
+		"then the oldest of the others": {2, "t1 t2 t3 t4 t5", "L3 t4 t5"},
+		"the end stays":                 {1, "t1 E t2 t3", "L1 E L2"},
+		"the end, and what follows":     {2, "t1 E t2 t3 da", "L1 E L1 t3 L1"},
+		"the newest of ends":            {2, "Ea Eb Ec Ed", "L2 Ec Ed"},
+		"one place":                     {1, "t1 da db t2", "L3 t2"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := events.NewBus()
+			s, other := b.Subscribe(test.size), b.Subscribe(100)
+			n := uint64(0)
+			for _, e := range strings.Fields(test.published) {
+				b.Publish(long(e))
+				n++
+			}
+			b.Close()
+			if got := drain(t, s, n); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			if got := drain(t, other, n); got != test.published {
+				t.Errorf("who keeps up gets %s", got)
+			}
+		})
+	}
+}
+
+// TestBytes bounds a queue of long pieces by what they take.
+func TestBytes(t *testing.T) {
+	b := events.NewBus()
+	s := b.Subscribe(0)
+	chunk := make([]byte, 64<<10)
+	const n = 1000
+	for range n {
+		b.Publish(events.OutputChunk{Step: 1, Data: chunk})
+	}
+	b.Publish(events.Replied{Text: strings.Repeat("x", events.MaxBytes+1)})
+	b.Publish(long("E"))
+	b.Close()
+	if got := drain(t, s, n+2); got != "L1000 L1 E" && got != "L1001 E" {
+		t.Errorf("after a reply that is too long: %s", got)
+	}
+	b = events.NewBus()
+	s = b.Subscribe(0)
+	for range n {
+		b.Publish(events.OutputChunk{Step: 1, Data: chunk})
+	}
+	b.Close()
+	kept, lost := 0, 0
+	for e := range s.All(t.Context()) {
+		if l, ok := e.Event.(events.Lost); ok {
+			lost += l.Count
+		} else {
+			kept++
+		}
+	}
+	if kept+lost != n || kept < 50 || kept*len(chunk) > events.MaxBytes {
+		t.Errorf("%d kept, %d lost", kept, lost)
+	}
+}
+
+// TestNobodyReads publishes to a subscriber that never reads: nothing waits,
+// and memory stays bounded.
+func TestNobodyReads(t *testing.T) {
+	b := events.NewBus()
+	defer b.Close()
+	stuck, keen := b.Subscribe(256), b.Subscribe(0)
+	defer stuck.Close()
+	const n = 100_000
+	read := make(chan int)
+	go func() {
+		got := 0
+		for e := range keen.All(context.Background()) {
+			if l, ok := e.Event.(events.Lost); ok {
+				got += l.Count - 1
+			}
+			got++
+			if e.Seq == n {
+				break
+			}
+		}
+		read <- got
+	}()
+	before := heap()
+	for i := range n {
+		switch i % 4 {
+		case 0:
+			b.Publish(events.TurnStarted{Step: i})
+		case 1:
+			b.Publish(events.TextDelta{Step: i, Text: strings.Repeat("x", 100)})
+		case 2:
+			b.Publish(events.OutputChunk{Step: i, Data: make([]byte, 32<<10)})
+		case 3:
+			b.Publish(events.Replied{Step: i, Text: strings.Repeat("x", 1000)})
+		}
+	}
+	if got := <-read; got > n || got < n/100 {
+		t.Errorf("the other one accounts for %d of %d", got, n)
+	}
+	if grown := heap() - before; grown > 3*events.MaxBytes {
+		t.Errorf("memory grew by %d bytes", grown)
+	}
+	first, err := stuck.Next(t.Context())
+	if l, ok := first.Event.(events.Lost); err != nil || !ok || l.Count < n/2 {
+		t.Errorf("it begins with %+v, %v", first, err)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestManyAtOnce publishes and reads from many goroutines; each publisher's
+// events come in its order, and all are accounted for.
+func TestManyAtOnce(t *testing.T) {
+	b := events.NewBus()
+	const publishers, each, readers = 8, 500, 5
+	var all, readersDone sync.WaitGroup
+	for i := range readers {
+		s := b.Subscribe(10 + i*1000)
+		readersDone.Go(func() {
+			got, newest := 0, map[string]int{}
+			for e := range s.All(context.Background()) {
+				got++
+				switch e := e.Event.(type) {
+				case events.Lost:
+					got += e.Count - 1
+				case events.FormatError:
+					if e.Step <= newest[e.Text] {
+						t.Errorf("step %d after %d", e.Step, newest[e.Text])
+					}
+					newest[e.Text] = e.Step
+				}
+			}
+			if got != publishers*each {
+				t.Errorf("accounts for %d", got)
+			}
+		})
+	}
+	for p := range publishers {
+		all.Go(func() {
+			for i := range each {
+				b.Publish(events.FormatError{Step: i + 1, Text: fmt.Sprint(p)})
+			}
+		})
+	}
+	all.Wait()
+	b.Close()
+	readersDone.Wait()
+}
+
+func TestNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := events.NewBus()
+		s := b.Subscribe(0)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stop := errors.New("stop")
+		got := make([]error, 3)
+		var waiting sync.WaitGroup
+		for i := range got {
+			waiting.Go(func() { _, got[i] = s.Next(ctx) })
+		}
+		synctest.Wait()
+		b.Publish(long("t1"))
+		synctest.Wait()
+		cancel(stop)
+		waiting.Wait()
+		got = slices.DeleteFunc(got, func(err error) bool { return err == nil })
+		if len(got) != 2 || !errors.Is(got[0], stop) || !errors.Is(got[1], stop) {
+			t.Errorf("of three readers of one event: %v", got)
+		}
+
+		// All readers learn of the end, once they have read what there is.
+		b.Publish(long("t2"))
+		b.Publish(long("t3"))
+		b.Close()
+		b.Close()
+		b.Publish(long("t4"))
+		ends := 0
+		for range 4 {
+			if _, err := s.Next(t.Context()); errors.Is(err, io.EOF) {
+				ends++
+			}
+		}
+		if ends != 2 {
+			t.Errorf("%d of 4 reads are at the end, of two events", ends)
+		}
+		if _, err := b.Subscribe(0).Next(t.Context()); !errors.Is(err, io.EOF) {
+			t.Errorf("subscribed to a closed bus: %v", err)
+		}
+	})
+}
+
+func TestUnsubscribe(t *testing.T) {
+	b := events.NewBus()
+	defer b.Close()
+	s, other := b.Subscribe(0), b.Subscribe(0)
+	b.Publish(long("t1"))
+	s.Close()
+	s.Close()
+	b.Publish(long("t2"))
+	if _, err := s.Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("after its end: %v", err)
+	}
+	if !b.Wanted() {
+		t.Error("the other one is forgotten")
+	}
+	other.Close()
+	if b.Wanted() {
+		t.Error("somebody is said to listen")
+	}
+}
+
+func TestNilBus(t *testing.T) {
+	var b *events.Bus
+	b.Publish(long("t1"))
+	b.Close()
+	if b.Wanted() || b.Deltas(1) != nil {
+		t.Error("a nil bus wants events")
+	}
+	watch, end := b.Watch(1)
+	if watch != nil {
+		t.Error("a nil bus watches")
+	}
+	end()
+	if _, err := b.Subscribe(0).Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("a nil bus has events: %v", err)
+	}
+}
+
+func TestDeltas(t *testing.T) {
+	b := events.NewBus()
+	s := b.Subscribe(0)
+	tell := b.Deltas(1)
+	for _, d := range []model.Delta{{Reasoning: "a"}, {Text: "b"}, {Restart: true}, {Reasoning: "c", Text: "d", Restart: true}, {}} {
+		tell(d)
+	}
+	b.Close()
+	got := ""
+	for e := range s.All(t.Context()) {
+		got += short(e.Event) + " "
+		if d, ok := e.Event.(events.TextDelta); ok && d.Restart && d.Thinking {
+			got += "h "
+		}
+	}
+	if got != "ha db !d !hc h dd " {
+		t.Errorf("published %s", got)
+	}
+}
+
+// TestWatch has whole characters in its pieces, whatever the cuts.
+func TestWatch(t *testing.T) {
+	tests := map[string]struct{ pieces, want []string }{
+		"plain":           {[]string{"ab", "c"}, []string{"ab", "c"}},
+		"cut in two":      {[]string{"a\xc3", "\xa9b"}, []string{"a", "éb"}},
+		"cut in four":     {[]string{"\xf0", "\x9f", "\x98", "\x80"}, []string{"😀"}},
+		"cut at the end":  {[]string{"a\xe2\x82"}, []string{"a", "\xe2\x82"}},
+		"no UTF-8 at all": {[]string{"\xff\xfe", "\x80\x80\x80\x80"}, []string{"\xff\xfe", "\x80\x80\x80\x80"}},
+		"torn, and none":  {[]string{"\xe2\x82", "x"}, []string{"\xe2\x82x"}},
+	}
+	for name, test := range tests {
+		b := events.NewBus()
+		s := b.Subscribe(0)
+		watch, end := b.Watch(1)
+		for _, p := range test.pieces {
+			shown := []byte(p)
+			watch(shown)
+			clear(shown) // which is the sandbox's
+		}
+		end()
+		b.Close()
+		var got []string
+		for e := range s.All(t.Context()) {
+			got = append(got, short(e.Event)[1:])
+		}
+		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestPublishingToNobodyIsFree(t *testing.T) {
+	for name, b := range map[string]*events.Bus{"nil": nil, "without subscribers": events.NewBus()} {
+		n := testing.AllocsPerRun(1000, func() {
+			if b.Deltas(1) != nil {
+				t.Error("wanted")
+			}
+			if watch, _ := b.Watch(1); watch != nil {
+				t.Error("wanted")
+			}
+			b.Publish(turn)
+		})
+		if n > 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+var turn events.Event = events.TurnStarted{Step: 1}
+
+func BenchmarkPublish(b *testing.B) {
+	for name, subscribers := range map[string]int{"nobody": 0, "one that reads": 1, "one that does not": -1} {
+		b.Run(name, func(b *testing.B) {
+			bus := events.NewBus()
+			var readers sync.WaitGroup
+			if subscribers != 0 {
+				s := bus.Subscribe(0)
+				if subscribers > 0 {
+					readers.Go(func() {
+						for range s.All(context.Background()) {
+						}
+					})
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				bus.Publish(events.TextDelta{Step: 1, Text: "some words "})
+			}
+			bus.Close()
+			readers.Wait()
+		})
+	}
+}

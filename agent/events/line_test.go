@@ -1,0 +1,180 @@
+package events_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+var at = time.Date(2026, 11, 20, 9, 30, 0, 500_000_000, time.UTC)
+
+// all has one event of each kind, with every field set.
+var all = []events.Event{
+	events.RunStarted{Task: "fix\n<it>", Instance: "a__b-1", Model: "m", Environment: "docker", Dir: "/testbed", Step: 3},
+	events.TurnStarted{Step: 4},
+	events.TextDelta{Step: 4, Text: "hé", Thinking: true, Restart: true},
+	events.Replied{
+		Step: 4, Text: "t", Reasoning: "r", Model: "m-1", Usage: model.Usage{Prompt: 10, Completion: 2}, Cost: 0.5,
+		TotalUsage: model.Usage{Prompt: 20}, TotalCost: 1.5, Duration: trajectories.Seconds(time.Second), Commands: []string{"ls"},
+	},
+	events.Decided{Step: 4, Command: "rm -rf /", Action: "deny", Reason: "no", By: "rule", Rule: "3"},
+	events.ActionStarted{Step: 4, Command: "ls", User: true},
+	events.OutputChunk{Step: 4, Data: []byte("text")},
+	events.OutputChunk{Step: 4, Data: []byte{0xff, 0}},
+	events.ActionEnded{
+		Step: 4, Command: "ls", User: true, ExitCode: 137, Signal: 9, TimedOut: true, Duration: trajectories.Seconds(time.Second / 4),
+		Bytes: 9, Truncated: true, Head: 4, Exception: "x",
+	},
+	events.FormatError{Step: 4, Text: "x"},
+	events.Told{Step: 4, Cause: trajectories.CauseRejection, Text: "no"},
+	events.LimitReached{Which: events.LimitCost, Steps: 50, Cost: 3, Raised: true},
+	events.Compacted{Step: 4, Policy: "elide", MessagesBefore: 9, MessagesAfter: 3, TokensBefore: 900, TokensAfter: 30},
+	events.Ended{Outcome: trajectories.Outcome{
+		Class: trajectories.Submitted, ExitStatus: "Submitted", Submission: []byte("diff\xff"), Steps: 4, Start: at, End: at,
+	}},
+	events.Lost{Count: 3},
+}
+
+func TestLines(t *testing.T) {
+	kinds := map[events.Kind]bool{}
+	for i, e := range all {
+		kinds[e.Kind()] = true
+		for f := range reflect.TypeOf(e).NumField() {
+			if reflect.ValueOf(e).Field(f).IsZero() {
+				t.Errorf("%T: the field %s is not tested", e, reflect.TypeOf(e).Field(f).Name)
+			}
+		}
+		s := events.Stamped{Seq: uint64(i + 1), Time: at, Event: e}
+		line, err := events.Encode(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Count(line, []byte("\n")) != 1 || !bytes.HasSuffix(line, []byte("}\n")) {
+			t.Errorf("line %q", line)
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(line, &fields); err != nil || fields["type"] != string(e.Kind()) {
+			t.Errorf("%s: %v", line, err)
+		}
+		got, err := events.Decode(line)
+		if r, ok := e.(events.RunStarted); ok { // whose it is stands in the event
+			s.Instance = r.Instance
+		}
+		if diff := cmp.Diff(s, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+		// In the file of a batch each says whose it is.
+		s.Instance, s.Attempt = "a__b-1", 2
+		line, err = events.Encode(s)
+		if n := bytes.Count(line, []byte(`"instance":`)); err != nil || n != 1 {
+			t.Errorf("%d names in %s, %v", n, line, err)
+		}
+		got, err = events.Decode(line)
+		if diff := cmp.Diff(s, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	}
+	if len(kinds) != len(all)-1 || len(kinds) != 14 {
+		t.Errorf("%d kinds are tested", len(kinds))
+	}
+}
+
+func TestLine(t *testing.T) {
+	for want, s := range map[string]events.Stamped{
+		`{"seq":7,"time":"2026-11-20T09:30:00.5Z","type":"turn_started","step":2}`:                                {Seq: 7, Time: at, Event: events.TurnStarted{Step: 2}},
+		`{"seq":8,"time":"2026-11-20T09:30:00.5Z","type":"text_delta","step":2,"text":"<b>"}`:                     {Seq: 8, Time: at, Event: events.TextDelta{Step: 2, Text: "<b>"}},
+		`{"seq":9,"time":"2026-11-20T09:30:00.5Z","type":"output_chunk","step":2,"data":{"base64":"/w=="}}`:       {Seq: 9, Time: at, Event: events.OutputChunk{Step: 2, Data: []byte{0xff}}},
+		`{"seq":1,"time":"2026-11-20T09:30:00.5Z","type":"lost","instance":"x","attempt":1,"count":2}`:            {Seq: 1, Time: at, Instance: "x", Attempt: 1, Event: events.Lost{Count: 2}},
+		`{"seq":1,"time":"2026-11-20T09:30:00.5Z","type":"action_started","step":1,"command":"a\nb","user":true}`: {Seq: 1, Time: at, Event: events.ActionStarted{Step: 1, Command: "a\nb", User: true}},
+	} {
+		if got, err := events.Encode(s); err != nil || string(got) != want+"\n" {
+			t.Errorf("%s\nwant %s, %v", got, want, err)
+		}
+	}
+}
+
+func TestDecodeWhatIsNot(t *testing.T) {
+	if _, err := events.Encode(events.Stamped{}); err == nil {
+		t.Error("no event has a line")
+	}
+	s, err := events.Decode([]byte(`{"seq":3,"time":"2026-11-20T09:30:00Z","type":"of_tomorrow","x":1}`))
+	if !errors.Is(err, events.ErrKind) || s.Seq != 3 || s.Event != nil {
+		t.Errorf("%+v, %v", s, err)
+	}
+	s, err = events.Decode([]byte(`{"seq":3,"time":"2026-11-20T09:30:00Z","type":"turn_started","step":1,"new":true}`))
+	if err != nil || s.Event != (events.TurnStarted{Step: 1}) {
+		t.Errorf("a field of tomorrow: %+v, %v", s, err)
+	}
+	for _, bad := range []string{"", "{", "[]", `{"type":"turn_started","step":"x"}`, `{"type":"output_chunk","data":7}`} {
+		if _, err := events.Decode([]byte(bad)); err == nil || errors.Is(err, events.ErrKind) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// full takes some bytes, and then no more.
+type full struct {
+	strings.Builder
+	left  int
+	calls int
+}
+
+var errFull = errors.New("no space left on device")
+
+func (f *full) Write(p []byte) (int, error) {
+	f.calls++
+	n := min(len(p), f.left)
+	f.left -= n
+	f.Builder.Write(p[:n])
+	if n < len(p) {
+		return n, errFull
+	}
+	return n, nil
+}
+
+func TestWriter(t *testing.T) {
+	f := &full{left: 1 << 20}
+	w := events.NewWriter(f)
+	var writers sync.WaitGroup
+	for range 10 {
+		writers.Go(func() {
+			for _, e := range all {
+				if err := w.Write(events.Stamped{Seq: 1, Time: at, Event: e}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	if f.calls != 10*len(all) {
+		t.Errorf("%d writes for %d events", f.calls, 10*len(all))
+	}
+	for line := range strings.Lines(f.String()) {
+		if _, err := events.Decode([]byte(line)); err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+
+	f = &full{left: 100}
+	w = events.NewWriter(f)
+	failures := 0
+	for range 10 {
+		if err := w.Write(events.Stamped{Seq: 1, Time: at, Event: turn}); errors.Is(err, errFull) {
+			failures++
+		}
+	}
+	if failures != 9 || f.calls != 2 {
+		t.Errorf("%d failures, and %d writes", failures, f.calls)
+	}
+}

@@ -1,0 +1,248 @@
+package policy_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/policy"
+)
+
+// rules makes a policy of YAML, as a configuration has it.
+func rules(t *testing.T, text string, o policy.Options) *policy.Policy {
+	t.Helper()
+	var c policy.Config
+	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	if wrong := policy.Check(c, []string{"docker", "local"}); len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	p, err := policy.New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestRules(t *testing.T) {
+	const (
+		noRM  = "rules: [{programs: rm, do: deny}]"
+		tools = "default: deny\nrules: [{programs: [ls, cat, 'git*'], paths: inside, do: allow}]"
+	)
+	tests := map[string]struct{ rules, command, want string }{
+		"nothing at all":                     {"", "rm -rf /", "allow"},
+		"the default asks":                   {"default: ask", "ls", "ask"},
+		"nothing is run":                     {"default: allow", "# hello", "allow"},
+		"a program":                          {noRM, "rm a", "deny rules[0]"},
+		"another program":                    {noRM, "rmdir a", "allow"},
+		"through another one":                {noRM, "ls | xargs rm", "deny rules[0]"},
+		"one nobody can name":                {noRM, "$X a", "ask rules[0]"},
+		"a word nobody can name":             {noRM, "ls $X", "allow"},
+		"a wrapper itself":                   {"rules: [{programs: xargs, do: deny}]", "ls | xargs cat", "deny rules[0]"},
+		"a list of what is allowed":          {tools, "ls; cat a | git hash-object --stdin", "allow rules[0]"},
+		"and what is not on it":              {tools, "ls; make", "deny"},
+		"and what is elsewhere":              {tools, "cat /etc/passwd", "deny"},
+		"and where it writes":                {tools, "cat a > /etc/passwd", "deny"},
+		"and what may be elsewhere":          {tools, "cat $X", "deny"},
+		"and what may be anything":           {tools, "$X", "deny"},
+		"and with others' rights":            {tools, "sudo ls", "deny"},
+		"the first rule that fits":           {"rules: [{programs: rm, paths: '*.o', do: allow}, {programs: rm, do: deny}]", "rm a.o", "allow rules[0]"},
+		"the second":                         {"rules: [{programs: rm, paths: '*.o', do: allow}, {programs: rm, do: deny}]", "rm a.c", "deny rules[1]"},
+		"the strictest of parts":             {"rules: [{programs: a, do: ask}, {programs: b, do: deny}]", "a; b; a", "deny rules[1]"},
+		"doubt asks, and a rule denies":      {"rules: [{programs: x, writes: outside, do: ask}, {programs: x, do: deny}]", "x /etc/a", "deny rules[1]"},
+		"arguments":                          {"rules: [{programs: git, arguments: ['^push\\b', '--force|-f\\b'], do: deny}]", "git push -f", "deny rules[0]"},
+		"not all arguments":                  {"rules: [{programs: git, arguments: ['^push\\b', '--force|-f\\b'], do: deny}]", "git push", "allow"},
+		"arguments nobody knows":             {"rules: [{programs: git, arguments: ['^push\\b'], do: deny}]", "git $X", "ask rules[0]"},
+		"known in spite of others":           {"rules: [{programs: git, arguments: ['push'], do: deny}]", "git push $X", "deny rules[0]"},
+		"a path by its pattern":              {"rules: [{writes: 'tests/**', do: deny}]", "echo > tests/a/b.py", "deny rules[0]"},
+		"read, not written":                  {"rules: [{writes: 'tests/**', do: deny}]", "cat tests/a/b.py", "allow"},
+		"by whom nobody knows":               {"rules: [{writes: 'tests/**', do: deny}]", "tool tests/a.py", "ask rules[0]"},
+		"a name anywhere":                    {"rules: [{paths: '.env', do: deny}]", "cat a/.env", "deny rules[0]"},
+		"a folder above":                     {"rules: [{paths: 'secrets', do: deny}]", "cat a/secrets/b", "deny rules[0]"},
+		"a path with dots":                   {"rules: [{paths: 'tests/**', do: deny}]", "cat src/../tests/a", "deny rules[0]"},
+		"an absolute pattern":                {"rules: [{reads: '/etc/**', do: deny}]", "cat /etc/a/b", "deny rules[0]"},
+		"a pattern of the home":              {"rules: [{reads: '~/.ssh', do: deny}]", "cat ~/.ssh/id", "deny rules[0]"},
+		"a pattern in the command":           {"rules: [{paths: '*.lock', do: deny}]", "rm *", "ask rules[0]"},
+		"pipes":                              {"rules: [{programs: [curl, wget], pipes_into: [sh, bash], do: deny}]", "curl x | tee y | sudo bash", "deny rules[0]"},
+		"pipes into another":                 {"rules: [{programs: [curl, wget], pipes_into: [sh, bash], do: deny}]", "curl x | jq .", "allow"},
+		"pipes into nobody knows what":       {"rules: [{programs: [curl, wget], pipes_into: [sh, bash], do: deny}]", "curl x | $SHELL", "ask rules[0]"},
+		"a text anywhere":                    {"rules: [{pattern: 'TODO', do: deny}]", "ls; echo TODO", "deny rules[0]"},
+		"an allowed text":                    {"default: ask\nrules: [{pattern: 'git status', do: allow}]", "git status", "allow rules[0]"},
+		"an allowed text covers itself":      {"default: ask\nrules: [{pattern: 'git status', do: allow}]", "git status; make", "ask"},
+		"steps":                              {"rules: [{steps: '>=3', do: deny}]", "ls", "deny rules[0]"},
+		"not yet":                            {"rules: [{steps: '>3', do: deny}]", "ls", "allow"},
+		"costs":                              {"rules: [{cost: '>0.4', do: ask}]", "ls", "ask rules[0]"},
+		"cheaper":                            {"rules: [{cost: '<=0.4', do: ask}]", "ls", "allow"},
+		"not the network":                    {"default: deny\nrules: [{network: false, do: allow}]", "ls", "allow rules[0]"},
+		"the network":                        {"default: deny\nrules: [{network: false, do: allow}]", "curl x", "deny"},
+		"perhaps the network":                {"default: deny\nrules: [{network: false, do: allow}]", "$X", "deny"},
+		"another sandbox":                    {"rules: [{environments: docker, programs: ls, do: deny}]", "ls", "allow"},
+		"this sandbox":                       {"rules: [{environments: [docker, local], programs: ls, do: deny}]", "ls", "deny rules[0]"},
+		"a rule with a name":                 {"rules: [{name: no-ls, programs: ls, do: deny}]", "ls", "deny no-ls"},
+		"whitelisted":                        {"default: ask\nwhitelist_actions: ['git (status|diff)']", "git diff", "allow whitelist_actions[0]"},
+		"whitelisted from its beginning":     {"default: ask\nwhitelist_actions: ['git (status|diff)']", "ls; git diff", "ask"},
+		"whitelisted up to where it matched": {"default: ask\nwhitelist_actions: ['ls']", "ls; rm a", "ask"},
+		"whitelisted as far as it says":      {"default: ask\nwhitelist_actions: ['ls.*']", "ls; rm a", "allow whitelist_actions[0]"},
+		"but for the next line":              {"default: ask\nwhitelist_actions: ['ls.*']", "ls\nrm a", "ask"},
+		"own rules come first":               {"default: ask\nwhitelist_actions: ['ls']\nrules: [{programs: ls, do: deny}]", "ls", "deny rules[0]"},
+		"others come later":                  {"whitelist_actions: ['ls']\ndefault_rules: [{programs: ls, do: deny}]", "ls", "allow whitelist_actions[0]"},
+		"more folders":                       {"inside: [/tmp]\nrules: [{paths: outside, do: deny}]", "cat /tmp/a", "allow"},
+		"a folder of the home":               {"inside: [~/.cache]\nrules: [{paths: outside, do: deny}]", "cat ~/.cache/a; cat ~/a", "deny rules[0]"},
+		"a python that is quiet":             {"rules: [{programs: 'python*', do: ask}]", "python3.11 -V", "ask rules[0]"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := rules(t, test.rules, policy.Options{Environment: "local", Home: "/home/user"})
+			d, parts := p.Judge(agent.Proposal{Command: test.command, Dir: "/work/repo", Step: 3, Cost: 0.5})
+			if got := strings.TrimSpace(string(d.Action) + " " + d.Rule); got != test.want {
+				t.Errorf("%s: %s (%s), want %s\n%+v", test.command, got, d.Reason, test.want, parts)
+			}
+			if p.For("one").Idle() != (test.rules == "" || test.rules == "default: allow" || name == "another sandbox") {
+				t.Error("whether it has anything to say is wrong")
+			}
+		})
+	}
+}
+
+// TestLinks goes by where paths lead on this machine.
+func TestLinks(t *testing.T) {
+	root := t.TempDir()
+	repo, other := filepath.Join(root, "repo"), filepath.Join(root, "other")
+	for _, dir := range []string{repo, other, filepath.Join(repo, "sub")} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{
+		"out": other, "file": filepath.Join(other, "file"), "nowhere": filepath.Join(other, "not-there"),
+		"in": "sub", "round": "round", "sub/up": "..", "sub/far": "../..",
+	} {
+		if err := os.Symlink(target, filepath.Join(repo, name)); err != nil {
+			t.Skip("no symbolic links here: ", err)
+		}
+	}
+	if err := os.Symlink(repo, filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	p := rules(t, "rules: [{paths: outside, do: deny}]", policy.Options{Resolve: policy.OnHost})
+	text := rules(t, "rules: [{paths: outside, do: deny}]", policy.Options{})
+	for command, want := range map[string]string{
+		"cat a": "allow", "cat out/a": "deny", "cat file": "deny", "echo > nowhere": "deny", "cat in/a/b": "allow",
+		"cat round": "ask", "cat sub/up/a": "allow", "cat sub/far/a": "deny", "cat new/../out/x": "deny", "cat out/*.txt": "deny", "cat sub/*": "allow",
+	} {
+		for _, dir := range []string{repo, filepath.Join(root, "link")} {
+			if d, parts := p.Judge(agent.Proposal{Command: command, Dir: dir}); string(d.Action) != want {
+				t.Errorf("%s in %s: %s, want %s\n%+v", command, filepath.Base(dir), d.Action, want, parts)
+			}
+		}
+		if d, _ := text.Judge(agent.Proposal{Command: command, Dir: repo}); d.Action != agent.Allow {
+			t.Errorf("%s by its text alone: %s", command, d.Action)
+		}
+	}
+}
+
+// oracle is a decider that was told what to say.
+type oracle struct {
+	answer policy.Answer
+	err    error
+	asked  []policy.Question
+}
+
+func (o *oracle) Ask(_ context.Context, q policy.Question) (policy.Answer, error) {
+	o.asked = append(o.asked, q)
+	return o.answer, o.err
+}
+
+func TestDecider(t *testing.T) {
+	const base = "rules: [{name: net, network: true, do: ask, reason: no network}, {name: rm, programs: rm, do: deny}]\n"
+	yes, no := policy.Answer{Action: agent.Allow}, policy.Answer{Action: agent.Deny, Reason: "never"}
+	tests := map[string]struct {
+		rules, command string
+		answer         policy.Answer
+		err            error
+		want           string
+		asked          int
+	}{
+		"about a question":       {"", "curl x", yes, nil, "allow decider", 1},
+		"it denies":              {"", "curl x", no, nil, "deny decider", 1},
+		"it asks":                {"", "curl x", policy.Answer{Action: agent.Ask}, nil, "ask decider", 1},
+		"not about the allowed":  {"", "ls", no, nil, "allow default", 0},
+		"not about the denied":   {"", "rm x", yes, nil, "deny rule", 0},
+		"about all":              {"decider: {when: [allow, ask, deny]}", "ls", no, nil, "deny decider", 1},
+		"it may allow, if so":    {"decider: {when: [deny]}", "rm x", yes, nil, "allow decider", 1},
+		"no answer":              {"", "curl x", yes, errors.New("gone"), "deny decider", 1},
+		"no answer, and a human": {"decider: {on_failure: ask}", "curl x", yes, errors.New("gone"), "ask decider", 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := &oracle{answer: test.answer, err: test.err}
+			p := rules(t, base+test.rules, policy.Options{Decider: o}).For("one")
+			d, err := p.Decide(t.Context(), agent.Proposal{Command: test.command, Dir: "/work", Step: 2, Cost: 0.1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(d.Action) + " " + d.By; got != test.want || len(o.asked) != test.asked {
+				t.Errorf("%s after %d questions, want %s after %d", got, len(o.asked), test.want, test.asked)
+			}
+			if test.err != nil && (strings.Contains(d.Reason, "gone") || d.Before[1].Reason != "gone") {
+				t.Errorf("what went wrong is not where it belongs: %+v", d)
+			}
+			if test.asked > 0 && len(d.Before) == 0 {
+				t.Error("the rule is forgotten")
+			}
+		})
+	}
+}
+
+func TestQuestion(t *testing.T) {
+	o := &oracle{answer: policy.Answer{Action: agent.Allow}}
+	p := rules(t, "rules: [{network: true, do: ask, reason: it is asked about}]", policy.Options{Decider: o}).For("one")
+	if _, err := p.Decide(t.Context(), agent.Proposal{Command: "curl -s x > a; cat /etc/b", Dir: "/work", Step: 2, Cost: 0.5}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(o.asked[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"version":1,"instance":"one","command":"curl -s x \u003e a; cat /etc/b","dir":"/work","step":2,"cost":0.5,` +
+		`"decision":{"action":"ask","reason":"it is asked about (curl -s x)","by":"rule","rule":"rules[0]"},` +
+		`"programs":["curl","cat"],"writes":["/work/a"],"outside":["/etc/b"],"parts":[` +
+		`{"program":"curl","known":true,"arguments":[{"text":"-s","known":true},{"text":"x","known":true}],` +
+		`"paths":[{"path":"/work/a","mode":"writes","where":"inside"}],"network":"yes","sudo":"no","recursive_delete":"no","system":"no"},` +
+		`{"program":"cat","known":true,"arguments":[{"text":"/etc/b","known":true}],` +
+		`"paths":[{"path":"/etc/b","mode":"reads","where":"outside"}],"network":"no","sudo":"no","recursive_delete":"no","system":"no"}]}`
+	if diff := cmp.Diff(want, string(data)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUnattended(t *testing.T) {
+	p := rules(t, "rules: [{network: true, do: ask, reason: no}, {programs: rm, do: deny, reason: keep}]", policy.Options{})
+	for command, want := range map[string][2]string{
+		"ls":     {"allow default", "allow default"},
+		"rm x":   {"deny rule", "deny rule"},
+		"curl x": {"deny unattended", "allow unattended"},
+	} {
+		for i, as := range []agent.Verb{agent.Deny, agent.Allow} {
+			d, err := policy.Unattended(p, as).Decide(t.Context(), agent.Proposal{Command: command})
+			if err != nil || string(d.Action)+" "+d.By != want[i] {
+				t.Errorf("%s: %+v, %v; want %s", command, d, err, want[i])
+			}
+			if d.By == policy.ByUnattended && (len(d.Before) != 1 || d.Before[0].Rule != "rules[0]") {
+				t.Errorf("%+v", d)
+			}
+			if d.By == policy.ByUnattended && as == agent.Deny && !strings.Contains(d.Reason, "nobody is here to be asked: no (curl x)") {
+				t.Error(d.Reason)
+			}
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package shell_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/agent/policy/shell"
+)
+
+var place = shell.Place{Dir: "/work/repo", Home: "/home/user"}
+
+// TestParts finds what runs what.
+func TestParts(t *testing.T) {
+	tests := map[string]string{
+		"ls -l":                                     "ls -l",
+		"a | b; c && d || e &":                      "a / b / c / d / e",
+		"env A=1 nice -n 5 timeout 5 make -j4 x":    "env nice timeout make -j4 x",
+		"bash -c 'a; b' arg":                        "bash a / bash b",
+		"sudo -u me -- sh -c 'rm x'":                "sudo sh rm x",
+		"find . -name x -exec wc -l {} + -o -print": "find . -name x -exec wc -l {} + -o -print / find wc -l *",
+		"git ls-files | xargs -n1 -I% cp % b":       "git ls-files / xargs cp * b",
+		"echo $(a `b` \"$(c)\")":                    "b / c / a `b` \"$(c)\" / echo $(a `b` \"$(c)\")",
+		"f() { a; }; f":                             "a / f",
+		"cat <<X\n$(a)\nX":                          "a / cat",
+		"cat <<'X'\n$(a)\nX":                        "cat",
+		"bash <<'X'\na\nb\nX":                       "bash a / bash b",
+		"eval 'a b'; trap 'c' EXIT; alias d=e":      "eval a b / trap c / alias e",
+		"exec 3>x; time a; coproc b; ! c":           "exec / a / b / c",
+		"uv run --with x pytest":                    "uv run --with x pytest / uv pytest",
+		"{a,b}c d":                                  "ac bc d",
+		"# nothing":                                 "",
+		"x=1 y=2":                                   "",
+		"[[ -f a ]] && (( x > 1 ))":                 "",
+		"for i in $(a); do b; done":                 "a / b",
+		"case $(a) in b) c;; esac":                  "a / c",
+		"command -v a; command b; builtin cd c":     "command -v a / command b / builtin cd c",
+		"git -c alias.x='!a b' x":                   "git a b / git -c alias.x=!a b x",
+		"> a":                                       "",
+	}
+	for text, want := range tests {
+		var got []string
+		for _, p := range shell.Read(text, place) {
+			if c := p.Command(); c != "" {
+				got = append(got, c)
+			}
+		}
+		if all := strings.Join(got, " / "); all != want {
+			t.Errorf("%s\n got %s\nwant %s", text, all, want)
+		}
+	}
+}
+
+// TestHostileTexts are read in time, and without an end of the stack; none of them
+// is said to be known.
+func TestHostileTexts(t *testing.T) {
+	many := func(s string) string { return strings.Repeat(s, shell.MaxText/len(s)) }
+	texts := map[string]string{
+		"parentheses": many("("), "braces": many("{ "), "substitutions": many("$("), "quoted": many(`"$(`), "backquotes": many("`a "),
+		"escaped": many("`\\"), "ifs": many("if "), "parameters": many("${a:-"), "arrays": many("a["), "tests": "[[ " + many("! "),
+		"minus": "echo $((" + many("- ") + "1))", "questions": "echo $((" + many("1?") + "1))", "documents": many("<<a "), "cases": many("case a in a) "),
+		"globs": "echo " + many("@("), "functions": many("a()"), "pipes": many("a|") + "a", "ands": many("a&&") + "a", "coprocs": many("coproc "),
+		"longer":        strings.Repeat("x", shell.MaxText+1),
+		"much longer":   strings.Repeat("a;", 5<<20),
+		"NUL":           "ls\x00",
+		"commands":      many("a;"),
+		"brace bomb":    "echo " + strings.Repeat("{a,b}", 100),
+		"sequence":      "echo {1..999999999}",
+		"braces again":  many("{1..99} "),
+		"shells":        strings.Repeat("bash -c ", 30) + "x",
+		"wrappers":      strings.Repeat("env ", 5000) + "x",
+		"doubled":       nested(12),
+		"nested probes": strings.Repeat("echo $(ls ", 90) + strings.Repeat(")", 90),
+		"scripts":       "X='" + strings.Repeat("a;", 20000) + "'\n" + strings.Repeat("bash -c \"$X\"\n", 2000),
+		"many words":    strings.Repeat("echo "+strings.Repeat("{1..200}", 1)+";", 10000),
+		"long pipe":     strings.Repeat("a | ", 5000) + "a",
+		"elifs":         "if a; then b; " + strings.Repeat("elif a; then b; ", 3000) + "fi",
+	}
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			parts := shell.Read(text, place)
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			undecided := false
+			for _, p := range parts {
+				undecided = undecided || p.Undecided != ""
+			}
+			if !undecided && name != "nested probes" && name != "wrappers" && name != "shells" {
+				t.Errorf("%d parts, all of them known", len(parts))
+			}
+		})
+	}
+}
+
+// nested is a shell in a shell, and so on, with all the quotes that takes.
+func nested(n int) string {
+	text := "rm x"
+	for range n {
+		text = "bash -c '" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+		if len(text) > shell.MaxText {
+			break
+		}
+	}
+	return text
+}
+
+func FuzzRead(f *testing.F) {
+	for _, text := range []string{
+		"ls -l | grep x > a", "bash -c 'rm -rf \"$1\"' _ x", "cat <<E\n$(a)\nE\n", "for i in {1..3}; do cd ..; done", "env -S 'a b' c", "f() { f | f & }; f",
+		"find . -exec sh -c 'a {}' \\;", "eval $'\\x72m' x", "git -c alias.x='!a' x", "a=(1 2); ${a[0]}", "xargs -I{} b {}", "echo $((1+`a`))", "case a in b) c;& esac", "parallel a ::: b", "export PATH=x",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, p := range shell.Read(text, place) {
+			if p.Start < 0 || p.Start > len(text) {
+				t.Fatalf("%q: a part begins at %d", text, p.Start)
+			}
+			if p.Known && p.Program == "" && p.Undecided == "" && len(p.Paths) == 0 && p.Network == shell.No {
+				t.Fatalf("%q: a part that is nothing: %+v", text, p)
+			}
+		}
+	})
+}

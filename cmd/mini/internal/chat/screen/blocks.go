@@ -1,0 +1,224 @@
+package screen
+
+import (
+	"strings"
+	"time"
+
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/cmd/mini/internal/safe"
+	tty "github.com/minibench/mini/cmd/mini/internal/screen"
+	models "github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories"
+)
+
+// What is written above is bounded: what is longer says so, and is opened whole
+// with a key.
+const (
+	maxReply    = 400  // rows
+	maxThought  = 24   // rows of thinking text
+	maxCommand  = 2000 // rows: people decide by them
+	maxDiff     = 500
+	maxNote     = 200
+	maxTold     = 12
+	headRows    = 60 // of an output, as they come
+	tailRows    = 40 // of an output, at its end
+	rowsPerLine = 8  // of one line of an output
+)
+
+func costOf(dollars float64) models.Cost { return models.Cost(dollars) }
+
+// bounded is a text of at most n bytes, for places of one line.
+func bounded(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + tty.Ellipsis
+}
+
+// rule is a line across, with a title in it.
+func rule(title string, w int) string {
+	w = min(w, measure)
+	if title == "" {
+		return faint(strings.Repeat("─", max(0, w)))
+	}
+	title = tty.Cut(title, max(0, w-4))
+	return faint("── ") + title + " " + faint(strings.Repeat("─", max(0, w-4-tty.Width(title))))
+}
+
+// replyRows is what a model wrote, but for the commands, which are shown for
+// themselves.
+func replyRows(text string, commands []string, w int) []string {
+	var rows []string
+	var prose, code []string
+	fence := ""
+	flush := func() {
+		if s := strings.Trim(strings.Join(prose, "\n"), "\n"); strings.TrimSpace(s) != "" {
+			rows = apart(rows, proseRows(s, w))
+		}
+		prose = nil
+	}
+	for line := range strings.SplitSeq(safe.Text(text), "\n") {
+		mark := strings.TrimSpace(line)
+		switch {
+		case fence == "" && strings.HasPrefix(mark, "```"):
+			flush()
+			fence, code = mark[:len(mark)-len(strings.TrimLeft(mark, "`"))], nil
+		case fence != "" && mark == fence:
+			rows = apart(rows, codeRows(code, commands, w))
+			fence = ""
+		case fence != "":
+			code = append(code, line)
+		default:
+			prose = append(prose, line)
+		}
+	}
+	if fence != "" {
+		rows = apart(rows, codeRows(code, commands, w))
+	}
+	flush()
+	return rows
+}
+
+// apart puts rows after others, with a blank one between.
+func apart(rows, more []string) []string {
+	if len(rows) > 0 && len(more) > 0 {
+		rows = append(rows, "")
+	}
+	return append(rows, more...)
+}
+
+func proseRows(text string, w int) []string {
+	var rows []string
+	blank := false
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimRight(line, " ")
+		if line == "" {
+			blank = len(rows) > 0
+			continue
+		}
+		if blank {
+			rows, blank = append(rows, ""), false
+		}
+		if title, ok := heading(line); ok {
+			rows = append(rows, each(words(title, w), bold)...)
+			continue
+		}
+		rows = append(rows, words(line, w)...)
+	}
+	return rows
+}
+
+// heading is the text of a line that is one.
+func heading(line string) (string, bool) {
+	title := strings.TrimLeft(line, "#")
+	if n := len(line) - len(title); n == 0 || n > 6 || !strings.HasPrefix(title, " ") {
+		return "", false
+	}
+	return strings.TrimSpace(title), true
+}
+
+// codeRows is a fenced block; nothing where it is a command.
+func codeRows(lines, commands []string, w int) []string {
+	body := strings.TrimSpace(strings.Join(lines, "\n"))
+	for _, c := range commands {
+		if strings.TrimSpace(safe.Text(c)) == body {
+			return nil
+		}
+	}
+	var rows []string
+	for _, line := range lines {
+		for _, row := range hard(line, w-2) {
+			rows = append(rows, faint("│ ")+row)
+		}
+	}
+	return rows
+}
+
+// commandRows is a command as it would be typed. Nothing of it is left out.
+func commandRows(command string, w int) []string {
+	var rows []string
+	for line := range strings.SplitSeq(strings.TrimRight(safe.Text(command), "\n"), "\n") {
+		rows = append(rows, hard(line, w-2)...)
+	}
+	return indented(strong(green, "$")+" ", each(rows, bold))
+}
+
+// diffRows is a patch.
+func diffRows(patch string, w int) []string {
+	var rows []string
+	header := false
+	for line := range strings.SplitSeq(strings.TrimRight(safe.Text(patch), "\n"), "\n") {
+		style := plain
+		switch {
+		case strings.HasPrefix(line, "diff "):
+			header, style = true, bold
+		case strings.HasPrefix(line, "@@"):
+			header, style = false, colour(cyan)
+		case header, strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+			style = bold
+		case strings.HasPrefix(line, "+"):
+			style = colour(green)
+		case strings.HasPrefix(line, "-"):
+			style = colour(red)
+		}
+		rows = append(rows, each(hard(line, w), style)...)
+	}
+	return rows
+}
+
+// endRow says how a command ended.
+func endRow(e events.ActionEnded) string {
+	d := time.Duration(e.Duration)
+	switch {
+	case e.TimedOut:
+		return coloured(red, "timed out") + faint(" after "+took(d)) + kept(e)
+	case e.Exception != "" && e.ExitCode < 0:
+		return coloured(red, safe.Line(bounded(e.Exception, 300)))
+	case e.Signal != 0:
+		return coloured(red, "killed by signal "+grouped(int64(e.Signal))) + faint(between+took(d)) + kept(e)
+	case e.ExitCode != 0:
+		return coloured(red, "exit "+grouped(int64(e.ExitCode))) + faint(between+took(d)) + kept(e)
+	}
+	return faint("exit 0" + between + took(d) + kept(e))
+}
+
+func kept(e events.ActionEnded) string {
+	if !e.Truncated {
+		return ""
+	}
+	return faint(between + size(e.Bytes) + " of output, the middle not kept")
+}
+
+// size is a number of bytes in words.
+func size(n int64) string {
+	switch {
+	case n >= 10_000_000:
+		return grouped(n/1_000_000) + " MB"
+	case n >= 10_000:
+		return grouped(n/1000) + " kB"
+	}
+	return grouped(n) + " bytes"
+}
+
+// outcomeRow says how an attempt ended.
+func outcomeRow(o trajectories.Outcome) string {
+	c := green
+	switch o.Class {
+	case trajectories.Submitted:
+	case trajectories.Limit, trajectories.Interrupted:
+		c = yellow
+	default:
+		c = red
+	}
+	row := strong(c, "■ "+safe.Line(bounded(o.ExitStatus, 100)))
+	row += faint(between + count(o.Steps, "step"))
+	if known := o.Usage.Unpriced == 0; o.Cost > 0 || !known {
+		row += faint(between + report.Spent(o.Cost, known))
+	}
+	row += faint(between + clock(o.Took()))
+	if o.Error != "" {
+		row += " " + coloured(c, safe.Line(bounded(o.Error, 500)))
+	}
+	return row
+}

@@ -1,0 +1,195 @@
+package screen
+
+import (
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/minibench/mini/cmd/mini/internal/chat"
+)
+
+var confirm = chat.Question{Kind: chat.AskConfirm, Text: "Run it?", Command: "ls"}
+
+// What keys lead to at a question.
+func TestAnswers(t *testing.T) {
+	task := chat.Question{Kind: chat.AskTask, Text: "What?"}
+	multi := chat.Question{Kind: chat.AskMessage, Text: "What?", Multi: true}
+	keep := chat.Question{Kind: chat.AskKeep, Text: "Keep?", Answers: []string{"keep", "undo"}}
+	secret := chat.Question{Kind: chat.AskWord, Text: "Key?", Secret: true}
+	for _, tt := range []struct {
+		name, keys string
+		q          chat.Question
+		answer     string
+	}{
+		{"Enter is yes", "<enter>", confirm, "= "},
+		{"a text is no", "not this<enter>", confirm, "= not this"},
+		{"a slash command", "/y<enter>", confirm, "= /y"},
+		{"Ctrl-C", "<ctrl+c>", confirm, "interrupted at a question"},
+		{"Ctrl-C drops what is written", "abc<ctrl+c>", confirm, "interrupted at a question"},
+		{"Ctrl-D", "<ctrl+d>", confirm, "the person has left"},
+		{"Ctrl-D in a text deletes", "ab<left><ctrl+d><enter>", confirm, "= a"},
+		{"Esc empties", "ab<esc><esc><enter>", confirm, "= "},
+		{"Esc and Enter send", "ab<esc><enter>", confirm, "= ab"},
+		{"Enter where lines are wanted", "a<enter>b<alt+enter>", multi, "= a\nb"},
+		{"Ctrl-D where lines are wanted", "a<enter>b<ctrl+d>", multi, "= a\nb"},
+		{"Ctrl-D within them", "a<enter>bc<left><ctrl+d><alt+enter>", multi, "= a\nb"},
+		{"Esc and Enter where lines are wanted", "a<enter>b<esc><enter>", multi, "= a\nb"},
+		{"a slash command where lines are wanted", "/y<enter>", multi, "= /y"},
+		{"lines by Alt-Enter", "a<alt+enter>b<enter>", task, "= a\nb"},
+		{"lines by Shift-Enter", "a<shift+enter>b<enter>", task, "= a\nb"},
+		{"lines by Ctrl-J", "a<ctrl+j>b<enter>", task, "= a\nb"},
+		{"lines by a backslash", `a\<enter>b<enter>`, task, "= a\nb"},
+		{"a backslash within", `a\b<enter>`, task, `= a\b`},
+		{"keys of readline", "a b c<ctrl+w>d<ctrl+a>x<enter>", task, "= xa b d"},
+		{"Tab completes", "/yo<tab><enter>", confirm, "= /yolo"},
+		{"Tab goes on", "/<tab><tab><enter>", confirm, "= /yolo"},
+		{"Tab of no command", "/zzz<tab><enter>", confirm, "= /zzz"},
+		{"Tab chooses an answer", "<tab><enter>", keep, "= keep"},
+		{"Tab chooses another", "<tab><tab><enter>", keep, "= undo"},
+		{"Shift-Tab changes the mode", "<shift+tab>", confirm, "= /y"},
+		{"Ctrl-G is the diff", "<ctrl+g>", confirm, "= /d"},
+		{"Ctrl-T is thinking", "<ctrl+t>", confirm, "= /t"},
+		{"a secret", "s3cret<enter>", secret, "= s3cret"},
+		{"a secret with a backslash at its end", `s3cret\<enter>`, secret, `= s3cret\`},
+		{"no key", "", confirm, "nothing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScene(t, 80, 24)
+			s.ask(tt.q)
+			s.keys(tt.keys)
+			if got := s.answer(); got != tt.answer {
+				t.Errorf("%s: %q, want %q", tt.keys, got, tt.answer)
+			}
+			if told := s.told(); told != "" {
+				t.Errorf("the core was told %q", told)
+			}
+			if strings.Contains(s.terminal.String(), "s3cret") {
+				t.Errorf("a secret is shown:\n%s", s.terminal)
+			}
+		})
+	}
+}
+
+// What keys lead to while no question is open.
+func TestControls(t *testing.T) {
+	for _, tt := range []struct{ name, keys, told string }{
+		{"a text steers", "use tabs<enter>", "use tabs"},
+		{"a slash command", "/d<enter>", "/d"},
+		{"Enter alone is nothing", "<enter> <enter>", ""},
+		{"Ctrl-C", "<ctrl+c>", "^C"},
+		{"Ctrl-C with a text", "abc<ctrl+c><enter>", "^C"},
+		{"Ctrl-D does not leave", "<ctrl+d>", ""},
+		{"Shift-Tab", "<shift+tab>", "/y"},
+		{"Ctrl-T and Ctrl-G", "<ctrl+t><ctrl+g>", "/t|/d"},
+		{"a text stays at Shift-Tab", "ab<shift+tab>c<enter>", "/y|abc"},
+		{"history", "one<enter>two<enter><up><up><enter><up><enter>", "one|two|one|one"},
+		{"history forth", "one<enter>dra<up><down>ft<enter>", "one|draft"},
+		{"what Ctrl-C dropped", "abc<ctrl+c><up><enter>", "^C|abc"},
+		{"what Esc dropped", "abc<esc><esc><up><enter>", "abc"},
+		{"Up within lines", "a<ctrl+j>b<up>x<enter>", "ax\nb"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScene(t, 80, 24)
+			s.keys(tt.keys)
+			if got := s.told(); got != tt.told {
+				t.Errorf("%s: %q, want %q", tt.keys, got, tt.told)
+			}
+		})
+	}
+}
+
+// A key that was meant for what was there before does not answer a question which
+// the terminal does not show yet.
+func TestTypedAhead(t *testing.T) {
+	s := newScene(t, 80, 24)
+	s.asked = &asked{Question: confirm, reply: make(chan answer, 1)}
+	s.m.feed.push(s.asked)
+	s.m.Update(arrived{})
+	s.m.Update(named(t, "enter"))
+	if got := s.answer(); got != "nothing" {
+		t.Fatalf("an unseen question was answered: %s", got)
+	}
+	s.paint()
+	s.keys("<enter>")
+	if got := s.answer(); got != "= " {
+		t.Errorf("the answer is %q", got)
+	}
+}
+
+// A paste is one input, however it ends its lines; long ones are a sign.
+func TestPaste(t *testing.T) {
+	long := strings.Repeat("a line\n", 40)
+	for _, tt := range []struct{ name, paste, want, shown string }{
+		{"lines of Windows", "a\r\nb\rc", "a\nb\nc", "❯ a"},
+		{"long", long, long, "[pasted 1: 40 lines]"},
+		{"one long line", strings.Repeat("x", 5000), strings.Repeat("x", 5000), "[pasted 1: 5,000 signs]"},
+		{"what a terminal would obey", "a\x1b[2Jb", "a\x1b[2Jb", "[pasted 1: 6 signs]"},
+		{"tabs", "a\tb", "a\tb", "[pasted 1: 3 signs]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScene(t, 80, 24)
+			s.keys("x")
+			s.send(tea.PasteMsg{Content: tt.paste})
+			if screen := s.terminal.String(); !strings.Contains(strings.ReplaceAll(screen, "█", ""), strings.Replace(tt.shown, "❯ ", "❯ x", 1)) {
+				t.Errorf("the screen is\n%s", screen)
+			}
+			if got := s.told(); got != "" {
+				t.Errorf("it was sent: %q", got)
+			}
+			s.keys("y<enter>")
+			if got := s.told(); got != "x"+tt.want+"y" {
+				t.Errorf("%q was sent", got)
+			}
+		})
+	}
+}
+
+// A question that is taken back can not be answered.
+func TestWithdrawn(t *testing.T) {
+	s := newScene(t, 80, 24)
+	s.ask(confirm)
+	s.show(withdrawn{s.asked})
+	s.keys("no<enter>")
+	if got := s.answer() + s.told(); got != "nothingno" {
+		t.Errorf("the answer and the input are %q", got)
+	}
+}
+
+// A question that is asked again shows its command again, where it may have gone
+// out of sight; and the command is not shown a second time when it runs.
+func TestCommandShown(t *testing.T) {
+	s := newScene(t, 80, 24)
+	shown := func() int { return strings.Count(s.terminal.String(), "$ ls") }
+	s.ask(confirm)
+	s.keys("/d<enter>")
+	s.ask(confirm)
+	if n := shown(); n != 1 {
+		t.Errorf("with nothing between, it is shown %d times", n)
+	}
+	s.keys("/d<enter>")
+	s.show(chat.Note{Text: patch, Diff: true})
+	s.ask(confirm)
+	if n := shown(); n != 2 {
+		t.Errorf("after a diff it is shown %d times", n)
+	}
+	s.keys("<enter>")
+	s.run("ls", "a\n", 0)
+	if n := shown(); n != 2 {
+		t.Errorf("when it runs, it is shown %d times", n)
+	}
+	s.run("ls", "a\n", 0)
+	if n := shown(); n != 3 {
+		t.Errorf("when it runs once more, it is shown %d times", n)
+	}
+}
+
+// Help has the keys, in lines that fit.
+func TestHelp(t *testing.T) {
+	s := newScene(t, 80, 24)
+	s.ask(confirm)
+	s.keys("/h<enter>")
+	if got := s.answer(); got != "= /h" || !strings.Contains(s.terminal.String(), keysHelp()[0]+"\n") {
+		t.Errorf("the answer is %q, the screen\n%s", got, s.terminal)
+	}
+}

@@ -1,0 +1,92 @@
+package screen
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// The sixteen colours of the user's own theme, and few of them, so that what is
+// coloured means something; see also package tui. The painter leaves colours out
+// where NO_COLOR is set or the terminal has none.
+const (
+	red     = ansi.Red
+	green   = ansi.Green
+	yellow  = ansi.Yellow
+	blue    = ansi.Blue
+	magenta = ansi.Magenta
+	cyan    = ansi.Cyan
+)
+
+func plain(s string) string { return s }
+func faint(s string) string { return styled(ansi.NewStyle().Faint(), s) }
+func bold(s string) string  { return styled(ansi.NewStyle().Bold(), s) }
+
+func coloured(c ansi.Color, s string) string {
+	return styled(ansi.NewStyle().ForegroundColor(c), s)
+}
+
+func strong(c ansi.Color, s string) string {
+	return styled(ansi.NewStyle().Bold().ForegroundColor(c), s)
+}
+
+func styled(style ansi.Style, s string) string {
+	if s == "" {
+		return ""
+	}
+	return style.Styled(s)
+}
+
+// clock is a time that passes, as 0:07, 59:59 or 1:02:03.
+func clock(d time.Duration) string {
+	s := int(max(d, 0) / time.Second)
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// took is a time that is over.
+func took(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return "0.0 s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return clock(d)
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return grouped(int64(n)) + " " + noun + "s"
+}
+
+// grouped is a number in groups of three.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// tokens is a number of them, in at most five columns.
+func tokens(n int64) string {
+	switch {
+	case n < 1000:
+		return strconv.FormatInt(n, 10)
+	case n < 100_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1e3)
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}

@@ -1,0 +1,88 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/minibench/mini/agent"
+)
+
+// Who decided, as records name them, beside agent.ByUser and those of a policy.
+const (
+	byMode    = "mode"
+	byDefault = "default"
+)
+
+// Decide implements agent.Supervisor. What the policy denies is denied in every
+// mode. A rule of it that allows, or its whitelist, is as good as the person's
+// word; what it asks about, and what it lets pass for want of a rule, is for the
+// mode to decide.
+func (s *Session) Decide(ctx context.Context, p agent.Proposal) (agent.Decision, error) {
+	var d agent.Decision
+	var before []agent.Decision
+	if s.Policy != nil {
+		var err error
+		if d, err = s.Policy.Decide(ctx, p); err != nil {
+			return d, err
+		}
+		before = []agent.Decision{d}
+		if d.Action == agent.Deny || d.Action == agent.Allow && d.By != byDefault {
+			return d, nil
+		}
+	}
+	switch {
+	case s.mode() == Yolo:
+		return agent.Decision{Action: agent.Allow, By: byMode, Before: before}, nil
+	case s.mode() == Human:
+		return s.takenOver(before), nil
+	case s.Alone:
+		return agent.Decision{Action: agent.Deny, By: byMode, Reason: "there is nobody to ask", Before: before}, nil
+	}
+	return s.confirm(ctx, p, d.Reason, before)
+}
+
+// confirm asks the person about one command.
+func (s *Session) confirm(ctx context.Context, p agent.Proposal, reason string, before []agent.Decision) (agent.Decision, error) {
+	q := Question{Kind: AskConfirm, Text: "Run this command?", Hint: "[Enter] runs it, a comment rejects it, /h helps", Command: p.Command, Reason: reason}
+	for {
+		a, err := s.ask(ctx, q)
+		if errors.Is(err, ErrInterrupt) {
+			a, err = s.ask(ctx, Question{
+				Kind: AskMessage, Text: "Interrupted. What to tell the model?", Hint: "[Enter] goes back to the command, Ctrl-C leaves",
+			})
+			if err == nil && a.text == "" && !a.switched {
+				continue
+			}
+		}
+		switch {
+		case err != nil:
+			return agent.Decision{}, gone(err)
+		case a.switched && s.mode() == Yolo:
+			return agent.Decision{Action: agent.Allow, By: agent.ByUser, Before: before}, nil
+		case a.switched && s.mode() == Human:
+			return s.takenOver(before), nil
+		case a.switched:
+			continue
+		}
+		return verdict(a.text, before), nil
+	}
+}
+
+// takenOver refuses a command since the person writes them now.
+func (s *Session) takenOver(before []agent.Decision) agent.Decision {
+	return agent.Decision{Action: agent.Deny, By: agent.ByUser, Reason: "I take over and run commands myself for now.", Before: before}
+}
+
+// verdict is an answer in words: nothing is a yes, and so is the word.
+func verdict(text string, before []agent.Decision) agent.Decision {
+	d := agent.Decision{Action: agent.Deny, By: agent.ByUser, Before: before}
+	switch text = strings.TrimSpace(text); strings.ToLower(text) {
+	case "", "y", "yes":
+		d.Action = agent.Allow
+	case "n", "no":
+	default:
+		d.Reason = text
+	}
+	return d
+}

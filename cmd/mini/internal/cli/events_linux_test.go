@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/cmd/mini/internal/hostile"
+)
+
+// publishing opens a log, has a bus followed, publishes what publish wants, and
+// closes both. It is what was said meanwhile.
+func publishing(t *testing.T, path string, out io.Writer, publish func(*events.Bus)) (said string) {
+	t.Helper()
+	var tell bytes.Buffer
+	l, err := openEvents(path, Streams{Out: out, Err: &tell})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bus := events.NewBus()
+	l.follow(bus, "", 0)
+	publish(bus)
+	bus.Close()
+	l.Close()
+	return tell.String()
+}
+
+func turns(n int) func(*events.Bus) {
+	return func(b *events.Bus) {
+		for i := range n {
+			b.Publish(events.TurnStarted{Step: i + 1})
+		}
+	}
+}
+
+// steps are the turns of a file of events.
+func steps(t *testing.T, text string) (all []int) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		e, err := events.Decode([]byte(line))
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if turn, ok := e.Event.(events.TurnStarted); ok {
+			all = append(all, turn.Step)
+		}
+	}
+	return all
+}
+
+func TestEventsGoToAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.jsonl")
+	if said := publishing(t, path, nil, turns(5000)); said != "" {
+		t.Errorf("said %q", said)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || len(steps(t, string(text))) != 5000 {
+		t.Errorf("%d turns, %v", len(steps(t, string(text))), err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	// What never came to anything leaves no file.
+	unused := filepath.Join(t.TempDir(), "events.jsonl")
+	publishing(t, unused, nil, turns(0))
+	if exists(unused) {
+		t.Error("an empty file stays")
+	}
+	var out bytes.Buffer
+	if said := publishing(t, "-", &out, turns(3)); said != "" || len(steps(t, out.String())) != 3 {
+		t.Errorf("to stdout: %s, said %q", &out, said)
+	}
+	var none *eventLog
+	none.follow(events.NewBus(), "", 0)
+	none.Close()
+	if l, err := openEvents("", Streams{}); l != nil || err != nil {
+		t.Errorf("without a name: %v, %v", l, err)
+	}
+}
+
+func TestEventsGoToNoSuchPlace(t *testing.T) {
+	dir := t.TempDir()
+	old, fifo := filepath.Join(dir, "old"), filepath.Join(dir, "pipe")
+	if err := errors.Join(os.WriteFile(old, []byte("mine"), 0o600), syscall.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		old:                           old + " is there already; give another name, or - for stdout",
+		dir:                           dir + " is a folder; name a file, or - for stdout",
+		fifo:                          "nobody reads from " + fifo + "; start its reader first",
+		filepath.Join(dir, "no", "x"): "no such file or directory",
+		filepath.Join(old, "x"):       "not a directory",
+	} {
+		_, err := openEvents(path, Streams{})
+		if err == nil || exitCode(err) != exitUsage || !strings.HasPrefix(err.Error(), "--events: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+	if text, err := os.ReadFile(old); err != nil || string(text) != "mine" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestEventsOnAFullDisk says so once, and lets the work go on.
+func TestEventsOnAFullDisk(t *testing.T) {
+	const want = "mini: no more events are written to /dev/full: no space left on device; the work goes on\n"
+	if said := publishing(t, "/dev/full", nil, turns(1000)); said != want {
+		t.Errorf("said %q", said)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil { // as head does that has enough
+		t.Fatal(err)
+	}
+	if said := publishing(t, "-", w, turns(1000)); said != strings.NewReplacer("/dev/full", "stdout", "no space left on device", "broken pipe").Replace(want) {
+		t.Errorf("said %q", said)
+	}
+	_ = w.Close()
+}
+
+// TestEventsThatNobodyReads: a pipe that is full holds up neither the work nor,
+// for long, the end; who reads slowly gets all there is room for.
+func TestEventsThatNobodyReads(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(fifo, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	begun := time.Now()
+	said := publishing(t, fifo, nil, func(b *events.Bus) {
+		turns(100_000)(b)
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Errorf("publishing took %s", took)
+		}
+	})
+	if !strings.Contains(said, "nobody takes them") || strings.Count(said, "\n") != 1 || time.Since(begun) > 30*time.Second {
+		t.Errorf("after %s: %q", time.Since(begun), said)
+	}
+
+	var got bytes.Buffer
+	var reading sync.WaitGroup
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading.Go(func() { _, _ = io.Copy(&got, r) })
+	if said := publishing(t, "-", w, turns(2000)); said != "" {
+		t.Errorf("said %q", said)
+	}
+	_ = w.Close()
+	reading.Wait()
+	if n := len(steps(t, got.String())); n != 2000 {
+		t.Errorf("%d turns came through the pipe", n)
+	}
+}
+
+// TestEventsDoNothingToATerminal: stdout may be one.
+func TestEventsDoNothingToATerminal(t *testing.T) {
+	for _, attack := range hostile.Attacks() {
+		var out bytes.Buffer
+		publishing(t, "-", &out, func(b *events.Bus) {
+			b.Publish(events.TextDelta{Text: attack.Text})
+			b.Publish(events.OutputChunk{Data: []byte(attack.Text)})
+		})
+		n := 0
+		for line := range strings.Lines(out.String()) {
+			e, err := events.Decode([]byte(line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, ok := e.Event.(events.OutputChunk); ok && string(c.Data) != attack.Text {
+				t.Errorf("%s: the output is another one", attack.Name)
+			}
+			n++
+		}
+		if trouble := hostile.Steers(out.String(), hostile.LineEnds); trouble != "" || n != 2 {
+			t.Errorf("%s: %s", attack.Name, trouble)
+		}
+	}
+}
+
+// TestEventsOfSeveral has each line say whose it is.
+func TestEventsOfSeveral(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.jsonl")
+	l, err := openEvents(path, Streams{Err: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			bus := events.NewBus()
+			l.follow(bus, fmt.Sprint("i", i), i+1)
+			turns(100)(bus)
+			bus.Close()
+		})
+	}
+	all.Wait()
+	l.Close()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		e, err := events.Decode([]byte(line))
+		turn, ok := e.Event.(events.TurnStarted)
+		if err != nil || !ok || fmt.Sprint("i", e.Attempt-1) != e.Instance || turn.Step != newest[e.Instance]+1 {
+			t.Fatalf("%s: %v", line, err)
+		}
+		newest[e.Instance]++
+	}
+	if len(newest) != 8 || newest["i7"] != 100 {
+		t.Errorf("%v", newest)
+	}
+}

@@ -1,0 +1,65 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The keys of the live view steer the batch, on a real terminal; mini ctl sees what
+// came of them, and the view what mini ctl does.
+func TestSteeringOnATerminal(t *testing.T) {
+	dir := batchFolder(t)
+	s := newScreen(t, dir)
+	s.line(liveBatch)
+	s.until("while it runs", "1/3", "running", "Ctrl-C stops", "p pause", "disk ")
+	s.tmux("send-keys", "p")
+	s.until("after p", "paused: p goes on", "paused: nothing more is started, and what runs goes on (live view)")
+	if out := ctl(t, dir, "run"); !strings.Contains(out, "run: paused, 2 running") || !strings.Contains(out, "名前-7") {
+		t.Errorf("mini ctl says\n%s", out)
+	}
+	s.tmux("send-keys", "j")
+	s.until("after j", "▸1  a", "f follow")
+	s.tmux("send-keys", "f")
+	s.until("the pane", " a · attempt 1", "running", " step 1 ─", "$ until [ -e", "Esc back")
+	s.tmux("send-keys", "K")
+	s.until("after K", " kill a?   y kills it")
+	s.tmux("send-keys", "n")
+	s.until("after n", "it goes on")
+	s.tmux("send-keys", "C-z")
+	s.left("after Ctrl-Z")
+	s.line("fg")
+	s.until("after fg", " a · attempt 1", "$ until [ -e")
+	s.tmux("resize-window", "-x", "100", "-y", "20")
+	s.tmux("send-keys", "K", "y")
+	s.until("after K y", " a · attempt 1", "not running", " the end ─", "Interrupted: killed (live view)")
+	s.tmux("send-keys", "Escape")
+	s.until("after Esc", "is killed: its attempt ends, and its work is kept (live view)", "paused: p goes on", "2/3")
+	if out := ctl(t, dir, "run", "requeue", "a"); !strings.Contains(out, "a is tried again, at the end of the queue") {
+		t.Errorf("mini ctl says %s", out)
+	}
+	s.until("what mini ctl does", "is tried again, at the end of the queue; what it has stays (mini ctl)", "1/3")
+	s.tmux("send-keys", "p")
+	s.until("after p again", "resumed (live view)", "▸1  a")
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.restored("at the end", "2 of 3", "7 in 4 attempts")
+	if _, err := os.Stat(filepath.Join(dir, "run", "a", "attempts", "2", "journal.jsonl")); err != nil {
+		t.Error(err)
+	}
+}
+
+// ctl runs mini ctl in a folder.
+func ctl(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "mini", append([]string{"ctl"}, args...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("mini ctl %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}

@@ -1,0 +1,324 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// session starts a mini on a terminal of its own.
+func (s *stage) session(args ...string) *line {
+	s.t.Helper()
+	p := newLine(s.t)
+	p.start(s.dir, s.env, "mini", args...)
+	return p
+}
+
+// play goes through steps. Who types at a question waits until it is open.
+func (p *line) play(steps ...step) {
+	p.t.Helper()
+	questions := []string{askTask, askConfirm, askCommand, askMessage, askLimit, askNext, askKeep, askUndo, "several lines", "What comes next?"}
+	for _, st := range steps {
+		p.expect(st.see)
+		if st.do != "" && slices.Contains(questions, st.see) {
+			p.expect("\n> ")
+		}
+		p.Type(st.do)
+	}
+}
+
+// ends checks how it ended.
+func (p *line) ends(code int) {
+	p.t.Helper()
+	if got := p.exit(); got != code {
+		p.t.Errorf("exit code %d, not %d:\n%s", got, code, plainText(p.all.String()))
+	}
+}
+
+func (s *stage) file(name string) string {
+	data, err := os.ReadFile(filepath.Join(s.dir, name))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// firstPrompt is what the model is told of the task.
+func (s *stage) firstPrompt() string { return s.records().Entries[1].Content }
+
+func TestSessionAsksForTheTask(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		steps []step
+		want  string
+		code  int
+	}{
+		{"a line", []step{{askTask, "greet the world\r"}, {askConfirm, keyEnter}}, "<task>\ngreet the world\n</task>", 0},
+		{
+			"nothing, help, then several lines",
+			[]step{{askTask, keyEnter}, {askTask, "/h\r"}, {askTask, "/m\r"}, {"several lines", "greet\r\rthe world\r\x04"}, {askConfirm, keyEnter}},
+			"<task>\ngreet\n\nthe world\n</task>", 0,
+		},
+		{"left by Ctrl-D", []step{{askTask, keyCtrlD}}, "", 130},
+		{"left by Ctrl-C twice", []step{{askTask, keyCtrlC}, {"once more leaves", ""}, {askTask, keyCtrlC}}, "", 130},
+		{"left by /q", []step{{askTask, "/q\r"}}, "", 130},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			p := s.session(s.args([]string{submitCommand}, "--exit-immediately")...)
+			p.play(tt.steps...)
+			p.ends(tt.code)
+			if tt.want != "" && !strings.Contains(s.firstPrompt(), tt.want) {
+				t.Errorf("the model is told\n%s", s.firstPrompt())
+			}
+			if found, _ := os.ReadDir(filepath.Join(s.state, "mini", "sessions")); tt.want == "" && len(found) > 0 {
+				t.Errorf("a session that never began is remembered")
+			}
+		})
+	}
+}
+
+// The changes are shown and kept, or taken back, at any question and at the end.
+func TestSessionKeepsOrUndoes(t *testing.T) {
+	t.Parallel()
+	work := []string{"echo two >> file; echo new > new", submitCommand}
+	for _, tt := range []struct {
+		name        string
+		args        []string
+		steps       []step
+		code        int
+		file, added string
+		see         string
+	}{
+		{"kept", nil, []step{{askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
+		{"undone", nil, []step{{askNext, keyEnter}, {askKeep, "u\r"}}, 0, "one\n", "", "Undone: 1 put back, 1 removed"},
+		{"shown again, a slip, then undone", nil, []step{{askNext, keyEnter}, {askKeep, "d\r"}, {"+two", ""}, {askKeep, "maybe\r"}, {"none of keep", ""}, {askKeep, "undo\r"}}, 0, "one\n", "", "Undone"},
+		{"Ctrl-D keeps", nil, []step{{askNext, keyEnter}, {askKeep, keyCtrlD}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
+		{"Ctrl-C twice keeps", nil, []step{{askNext, keyEnter}, {askKeep, keyCtrlC}, {"once more", ""}, {askKeep, keyCtrlC}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
+		{"shown before the end", nil, []step{{askNext, "/d\r"}, {"+two", ""}, {askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "2 files changed"},
+		{"undone before the end", nil, []step{{askNext, "/undo\r"}, {askUndo, "u\r"}, {askNext, keyEnter}}, 0, "one\n", "", "Undone"},
+		{"not undone after all", nil, []step{{askNext, "/undo\r"}, {askUndo, keyEnter}, {"Nothing was undone", ""}, {askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "kept"},
+		{"nothing to show", []string{"-c", "agent.mode=confirm"}, []step{{askConfirm, "/d\r"}, {"Nothing has changed", ""}, {askConfirm, keyCtrlD}}, 130, "one\n", "", "--continue goes on"},
+		{"kept at a limit", []string{"-c", "agent.step_limit=1"}, []step{{askLimit, keyEnter}}, 0, "one\ntwo\n", "new\n", "/undo in mini --continue takes them back"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			args := append([]string{"-t", "do it"}, tt.args...)
+			if !strings.Contains(strings.Join(tt.args, " "), "confirm") {
+				args = append(args, "-y")
+			}
+			p := s.session(s.args(work, args...)...)
+			p.play(tt.steps...)
+			p.ends(tt.code)
+			if s.file("file") != tt.file || s.file("new") != tt.added {
+				t.Errorf("file has %q, new has %q", s.file("file"), s.file("new"))
+			}
+			if all := plainText(p.all.String()); !strings.Contains(all, tt.see) {
+				t.Errorf("no %q:\n%s", tt.see, all)
+			}
+		})
+	}
+}
+
+// Without a repository there is nothing to compare with, and a session works.
+func TestSessionWithoutRepository(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.dir = t.TempDir()
+	p := s.session(s.args([]string{"echo a > a", submitCommand}, "-y", "-t", "do it")...)
+	p.play(step{askNext, "/d\r"}, step{"takes a git repository", ""}, step{askNext, keyEnter})
+	p.ends(0)
+}
+
+// A terminal that is closed ends the session in good order: what was done is on
+// record, with its diff.
+func TestSessionOutlivesItsTerminal(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]struct {
+		command, see string
+		args         []string
+	}{
+		"while a command runs": {"echo two >> file; echo so far; sleep 60", "so far\n", []string{"-y"}},
+		"at a question":        {"echo two >> file", askNext, []string{"-y"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			replies := []string{at.command, "sleep 60"}
+			if at.see == askNext {
+				replies = []string{at.command, submitCommand}
+			}
+			p := s.session(s.args(replies, append(at.args, "-t", "do it")...)...)
+			p.expect(at.see)
+			if err := p.Master.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-p.ended; p.cmd.ProcessState.ExitCode() < 0 {
+				t.Errorf("it was killed: %v", err)
+			}
+			found, _ := filepath.Glob(filepath.Join(s.state, "mini", "*", "*.journal.jsonl"))
+			out, ended, err := trajectories.Last(found[0])
+			if err != nil || !ended {
+				t.Fatalf("the journal has no end: %v", err)
+			}
+			want := trajectories.Interrupted
+			if at.see == askNext {
+				want = trajectories.Submitted // the work was handed in
+			}
+			if out.Class != want {
+				t.Errorf("it ended as %s: %s", out.ExitStatus, out.Error)
+			}
+			if s.file("file") != "one\ntwo\n" {
+				t.Errorf("file has %q", s.file("file"))
+			}
+			if journal := s.sh("cat " + found[0]); want == trajectories.Interrupted && !strings.Contains(journal, "+two") {
+				t.Error("the journal has no diff")
+			}
+			if traj := strings.Replace(found[0], ".journal.jsonl", ".traj.json", 1); s.sh("tail -c 3 "+traj) == "" {
+				t.Error("there is no trajectory")
+			}
+		})
+	}
+}
+
+// A session is stopped by Ctrl-Z and goes on with fg, at a question and while a
+// command runs; the terminal may change its size meanwhile.
+func TestSessionIsStoppedAndGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, term := range []string{"xterm", "dumb"} {
+		t.Run(term, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			args := s.args([]string{"echo so far; until [ -e go ]; do sleep 0.05; done", submitCommand}, "-t", "do it", "--exit-immediately")
+			p := newLine(t)
+			p.start(s.dir, append(s.env, "TERM="+term, "PS1=ready$ "), "bash", "--norc", "--noprofile", "-i")
+			p.play(
+				step{"ready$", "mini '" + strings.Join(args, "' '") + "'\r"},
+				step{askConfirm, ""}, step{"> ", "\x1a"}, step{"Stopped", ""}, step{"ready$", "fg\r"}, step{"> ", ""},
+			)
+			p.Resize(30, 10)
+			p.play(step{"", keyEnter}, step{"so far\n", "\x1a"}, step{"Stopped", ""}, step{"ready$", "fg\r"}, step{"mini", ""})
+			s.sh("touch go")
+			p.play(step{askConfirm, keyEnter}, step{"Submitted after 2 steps", ""}, step{"ready$", "exit 7\r"})
+			p.ends(7)
+		})
+	}
+}
+
+// Line ends of another system in a task are as those of this one.
+func TestTaskWithOtherLineEnds(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	p := s.session(s.args([]string{submitCommand}, "-y", "--exit-immediately", "-t", "first\r\nsecond\r\n")...)
+	p.ends(0)
+	if got := s.firstPrompt(); !strings.Contains(got, "<task>\nfirst\nsecond\n") || strings.Contains(got, "\r") {
+		t.Errorf("the model is told %q", got)
+	}
+}
+
+// --continue goes on with the last session of a folder.
+func TestContinue(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	again := func(replies []string, args ...string) *line {
+		return s.session(s.args(replies, append([]string{"--continue"}, args...)...)...)
+	}
+	p := again(nil)
+	p.expect("there is no session of this folder")
+	p.ends(2)
+
+	p = s.session(s.args([]string{"echo two >> file", submitCommand}, "-t", "the first task")...)
+	p.play(step{askConfirm, keyEnter}, step{askConfirm, keyCtrlD})
+	p.ends(130)
+
+	// It goes on where it stopped, also by another way to the folder, and knows the
+	// files as they were.
+	s.sh("ln -s repo ../link")
+	s.dir = filepath.Join(filepath.Dir(s.dir), "link")
+	p = again([]string{"never", "never", submitCommand})
+	p.play(step{"the first task", ""}, step{"thought 2", ""}, step{"What comes next?", keyEnter}, step{submitCommand, ""}, step{askConfirm, keyEnter})
+	busy := again(nil)
+	busy.expect("still open in another mini")
+	busy.ends(2)
+	p.play(step{askNext, "/d\r"}, step{"+two", ""}, step{askNext, keyEnter}, step{askKeep, keyCtrlD})
+	p.ends(0)
+
+	// The work was handed in, so that it takes a new task.
+	p = again([]string{"never", "never", "echo three >> file", submitCommand})
+	p.play(step{"What comes next?", keyEnter}, step{"What comes next?", "the second task\r"}, step{askConfirm, keyEnter}, step{askConfirm, keyEnter},
+		step{askNext, "/undo\r"}, step{askUndo, "u\r"}, step{askNext, ""}, step{"", keyEnter})
+	p.ends(0)
+	if s.file("file") != "one\n" {
+		t.Errorf("file has %q", s.file("file"))
+	}
+	ok := "observation: <returncode>0</returncode>"
+	want := "echo two >> file\n" + ok + "\n" + submitCommand + "\nfollow_up: the second task\necho three >> file\n" + ok + "\n" + submitCommand
+	if got := told(s.records()); got != want {
+		t.Errorf("the conversation is\n%s", got)
+	}
+
+	// A task of -t is a follow-up, too; without a terminal nothing is asked.
+	p = again([]string{"never", "never", "never", "never", submitCommand}, "-y", "--exit-immediately", "-t", "the third")
+	p.ends(0)
+	if got := told(s.records()); !strings.HasPrefix(got, want+"\n") || !strings.Contains(got, "follow_up: the third") {
+		t.Errorf("the conversation is\n%s", got)
+	}
+
+	s.sh("rm " + filepath.Join(s.state, "mini", "*", "*.journal.jsonl"))
+	p = again(nil)
+	p.expect("there is no session of this folder")
+	p.ends(2)
+}
+
+// Replies are shown as they are written, with what the model thinks.
+func TestSessionStreams(t *testing.T) {
+	t.Parallel()
+	next := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		piece := func(field, text string) {
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				t.Error(err)
+			}
+			_, _ = fmt.Fprintf(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{%q:%s}}]}\n\n", field, quoted)
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-next:
+			case <-r.Context().Done():
+			}
+		}
+		piece("reasoning_content", "let me see")
+		piece("content", "I know \x1b[31mred\x1b]0;title\a")
+		piece("content", " what to do.\n\n```bash\n"+submitCommand+"\n```\n")
+		_, _ = fmt.Fprint(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+			"data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":1200,\"completion_tokens\":30,\"total_tokens\":1230}}\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(server.Close)
+	s := newStage(t)
+	p := s.session("-m", "m", "-c", "model.base_url="+server.URL+"/v1", "-c", `model.price={"input": 1, "output": 1}`, "-t", "do it")
+	p.expect("let me see")
+	next <- struct{}{}
+	p.expect("I know")
+	next <- struct{}{}
+	p.expect("what to do")
+	next <- struct{}{}
+	p.play(step{"1.2k tokens in, 30 out", ""}, step{askConfirm, "/t\r"}, step{"Thinking is hidden", ""}, step{askConfirm, keyEnter}, step{askNext, keyEnter})
+	p.ends(0)
+	if all := p.all.String(); strings.Contains(all, "\x1b[31m") || strings.Contains(all, "\x1b]") {
+		t.Errorf("the model steers the terminal: %q", all)
+	}
+}

@@ -1,0 +1,407 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/trajectories"
+)
+
+// fronts are the ways a session can look; what it does is the same in all.
+var fronts = []struct {
+	name string
+	args []string
+	env  []string
+}{
+	{"plain", []string{"--plain"}, nil},
+	{"dumb", nil, []string{"TERM=dumb"}},
+	{"rich", nil, nil},
+}
+
+const (
+	keyEnter = "\r"
+	keyCtrlC = "\x03"
+	keyCtrlD = "\x04"
+
+	submitCommand = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+
+	// What stands on the terminal before a question is open; then comes "> ".
+	askTask    = "What is to be done?"
+	askConfirm = "Run this command?"
+	askCommand = "Your command"
+	askMessage = "What to tell the model?"
+	askLimit   = "The limit is reached"
+	askNext    = "handed in its work"
+	askKeep    = "Keep the changes"
+	askUndo    = "Take all changes back"
+)
+
+// step waits for a text, and then types.
+type step struct{ see, do string }
+
+// stage is a folder with a session in it.
+type stage struct {
+	t     *testing.T
+	dir   string // of the repository
+	state string
+	env   []string
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	root := t.TempDir()
+	s := &stage{t: t, dir: filepath.Join(root, "repo"), state: filepath.Join(root, "state")}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + root, "XDG_STATE_HOME=" + s.state, "XDG_CONFIG_HOME=" + filepath.Join(root, "config"),
+		"TERM=xterm", "MINI_PLAIN=1", "GIT_CONFIG_GLOBAL=/dev/null", "TMPDIR=" + root,
+	}
+	s.sh("git init -q . && echo one > file && git add . && git -c user.name=a -c user.email=a@b.c commit -q -m one")
+	return s
+}
+
+func (s *stage) sh(script string) string {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), "sh", "-c", script)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%s: %v: %s", script, err, out)
+	}
+	return string(out)
+}
+
+// replies writes what the model says: each a command in a block.
+func (s *stage) replies(commands ...string) string {
+	s.t.Helper()
+	var b strings.Builder
+	if len(commands) == 0 {
+		commands = []string{"echo never"}
+	}
+	for i, c := range commands {
+		fmt.Fprintf(&b, "- |\n  thought %d\n\n  ```bash\n  %s\n  ```\n", i+1, strings.ReplaceAll(c, "\n", "\n  "))
+	}
+	path := filepath.Join(filepath.Dir(s.dir), "replies.yaml")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return path
+}
+
+// args are those of a session with these replies.
+func (s *stage) args(replies []string, more ...string) []string {
+	return append([]string{"--model-class", "scripted", "-c", "model.replies=" + s.replies(replies...)}, more...)
+}
+
+// records are those of the newest journal.
+func (s *stage) records() *trajectories.Transcript {
+	s.t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.state, "mini", "*", "*.journal.jsonl"))
+	if err != nil || len(found) == 0 {
+		s.t.Fatalf("no journal: %v", err)
+	}
+	got, err := trajectories.Gather(trajectories.Read(found[len(found)-1]))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return got
+}
+
+// told is the conversation after the prompts, the first line of each.
+func told(t *trajectories.Transcript) string {
+	var all []string
+	for _, e := range t.Entries[min(2, len(t.Entries)):] {
+		switch e.Cause {
+		case trajectories.CauseReply:
+			all = append(all, strings.Join(e.Actions, "; "))
+		default:
+			line, _, _ := strings.Cut(strings.TrimSpace(e.Content), "\n")
+			all = append(all, fmt.Sprintf("%s: %s", e.Cause, line))
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// decided are the decisions: what, by whom.
+func (s *stage) decided() string {
+	s.t.Helper()
+	found, _ := filepath.Glob(filepath.Join(s.state, "mini", "*", "*.journal.jsonl"))
+	var all []string
+	for r, err := range trajectories.Read(found[len(found)-1]) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if r.Type == trajectories.TypeDecision {
+			var d trajectories.Decision
+			if err := json.Unmarshal(r.Data, &d); err != nil {
+				s.t.Fatal(err)
+			}
+			all = append(all, fmt.Sprintf("%s %s", d.Action, d.By))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// Every change from one state of a session to another, as people type it.
+func TestTransitions(t *testing.T) {
+	ok := "observation: <returncode>0</returncode>"
+	killed := "observation: <exception>The user interrupted the command, which was killed with everything it had started.</exception>"
+	tests := []struct {
+		name    string
+		args    []string
+		replies []string
+		steps   []step
+		code    int
+		told    string
+		decided string
+		not     string // never on the terminal
+	}{
+		{
+			name: "confirmed", replies: []string{"echo a", submitCommand},
+			steps:   []step{{askConfirm, keyEnter}, {askConfirm, "y\r"}, {askNext, keyEnter}},
+			told:    "echo a\n" + ok + "\n" + submitCommand,
+			decided: "allow user, allow user",
+		},
+		{
+			name: "rejected with a comment, then confirmed", replies: []string{"rm x", "echo b", submitCommand},
+			steps:   []step{{askConfirm, "leave x alone\r"}, {askConfirm, keyEnter}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:    "rm x\nrejection: The user did not let this command run. The user says: leave x alone\necho b\n" + ok + "\n" + submitCommand,
+			decided: "deny user, allow user, allow user",
+		},
+		{
+			name: "rejected without one", replies: []string{"rm x", submitCommand},
+			steps: []step{{askConfirm, "n\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:  "rm x\nrejection: The user did not let this command run.\n" + submitCommand, decided: "deny user, allow user",
+		},
+		{
+			name: "confirm to yolo runs the command", replies: []string{"echo a", "echo b", submitCommand},
+			steps: []step{{askConfirm, "/y\r"}, {"Switched to yolo", ""}, {askNext, keyEnter}},
+			told:  "echo a\n" + ok + "\necho b\n" + ok + "\n" + submitCommand, decided: "allow user, allow mode, allow mode",
+		},
+		{
+			name: "confirm to human does not", replies: []string{"echo a", submitCommand},
+			steps: []step{{askConfirm, "/u\r"}, {askCommand, "echo mine\r"}, {askCommand, "/c\r"}, {"Switched to confirm", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told: "echo a\nrejection: The user did not let this command run. The user says: I take over and run commands myself for now.\n" +
+				"command: The user ran a command:\n" + submitCommand,
+			decided: "deny user, allow user",
+		},
+		{
+			name: "already in confirm", replies: []string{submitCommand},
+			steps: []step{{askConfirm, "/c\r"}, {"Already in confirm mode", ""}, {askConfirm, "/CONFIRM \r"}, {"Already", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:  submitCommand, decided: "allow user",
+		},
+		{
+			name: "human from the beginning, then yolo", args: []string{"-c", "agent.mode=human"}, replies: []string{"echo b", submitCommand},
+			steps: []step{{askCommand, "echo mine > mine\r"}, {askCommand, keyEnter}, {askCommand, "/y\r"}, {"Switched to yolo", ""}, {askNext, keyEnter}, {askKeep, keyEnter}},
+			told:  "command: The user ran a command:\necho b\n" + ok + "\n" + submitCommand, decided: "allow mode, allow mode",
+		},
+		{
+			name: "already in human", args: []string{"-c", "agent.mode=human"},
+			steps:   []step{{askCommand, "/u\r"}, {"Already in human mode", ""}, {askCommand, submitCommand + "\r"}, {askNext, keyEnter}},
+			decided: "",
+		},
+		{
+			name: "human runs a path", args: []string{"-c", "agent.mode=human"}, replies: []string{submitCommand},
+			steps: []step{{askCommand, "/bin/echo a\r"}, {askCommand, "//bin/echo b\r"}, {askCommand, "/y\r"}, {askNext, keyEnter}},
+			told:  "command: The user ran a command:\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode",
+		},
+		{
+			name: "help in confirm, in human and at the end", replies: []string{submitCommand},
+			steps: []step{
+				{askConfirm, "/h\r"},
+				{"run commands without asking", ""},
+				{askConfirm, "/u\r"},
+				{askCommand, "/h\r"},
+				{"/multiline", ""},
+				{askCommand, submitCommand + "\r"},
+				{askNext, "/help\r"},
+				{"/undo", ""},
+				{askNext, keyEnter},
+			},
+			told:    submitCommand + "\nrejection: The user did not let this command run. The user says: I take over and run commands myself for now.",
+			decided: "deny user",
+		},
+		{
+			name: "unknown slash command", replies: []string{"echo a", submitCommand},
+			steps: []step{{askConfirm, "/yol\r"}, {"did you mean /yolo?", ""}, {askConfirm, "//yol is no command\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:  "echo a\nrejection: The user did not let this command run. The user says: /yol is no command\n" + submitCommand, decided: "deny user, allow user",
+		},
+		{
+			name: "yolo from the beginning", args: []string{"-y"}, replies: []string{"echo a", submitCommand},
+			steps: []step{{askNext, keyEnter}}, told: "echo a\n" + ok + "\n" + submitCommand, decided: "allow mode, allow mode", not: askConfirm,
+		},
+		{
+			name: "whitelisted", args: []string{"-c", `agent.whitelist_actions=["echo [ab]", "echo COMPLETE"]`}, replies: []string{"echo a", "true; echo b", submitCommand},
+			steps: []step{{"$ true; echo b", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:  "echo a\n" + ok + "\ntrue; echo b\n" + ok + "\n" + submitCommand, decided: "allow whitelist, allow user, allow whitelist",
+		},
+		{
+			name: "interrupted in mid-command with a message", args: []string{"-y"}, replies: []string{"echo so far; sleep 60", submitCommand},
+			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "try grep\r"}, {askNext, keyEnter}},
+			told:  "echo so far; sleep 60\n" + killed + "\ninterruption: try grep\n" + submitCommand, decided: "allow mode, allow mode",
+		},
+		{
+			name: "interrupted in mid-command without one", args: []string{"-y"}, replies: []string{"echo so far; sleep 60", submitCommand},
+			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, keyEnter}, {askNext, keyEnter}},
+			told:  "echo so far; sleep 60\n" + killed + "\n" + submitCommand, decided: "allow mode, allow mode",
+		},
+		{
+			name: "mode switched inside an interruption", args: []string{"-y"}, replies: []string{"echo so far; sleep 60", submitCommand},
+			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/c\r"}, {"Switched to confirm", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:  "echo so far; sleep 60\n" + killed + "\n" + submitCommand, decided: "allow mode, allow user",
+		},
+		{
+			name: "to human inside an interruption", args: []string{"-y"}, replies: []string{"echo so far; sleep 60", submitCommand},
+			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/u\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {askNext, keyEnter}},
+			told:  "echo so far; sleep 60\n" + killed + "\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode, allow mode",
+		},
+		{
+			name: "interrupted in mid-reply", args: []string{"-y", "-c", "model.delay=60"}, replies: []string{submitCommand},
+			steps: []step{{"step 1", keyCtrlC}, {askMessage, "/q\r"}}, code: 130,
+		},
+		{
+			name: "left inside an interruption by Ctrl-C", args: []string{"-y"}, replies: []string{"echo so far; sleep 60"},
+			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, keyCtrlC}}, code: 130,
+			told: "echo so far; sleep 60\n" + killed, decided: "allow mode",
+		},
+		{
+			name: "left inside an interruption by Ctrl-D", args: []string{"-y"}, replies: []string{"echo so far; sleep 60"},
+			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, keyCtrlD}}, code: 130,
+			told: "echo so far; sleep 60\n" + killed, decided: "allow mode",
+		},
+		{
+			name: "steered by a line while a command runs", args: []string{"-y"}, replies: []string{"echo so far; until [ -e go ]; do sleep 0.05; done", submitCommand},
+			steps: []step{{"so far", ""}, {"so far", "use tabs\r"}, {"The model is told", "!touch go"}, {askNext, keyEnter}, {askKeep, keyEnter}},
+			told:  "echo so far; until [ -e go ]; do sleep 0.05; done\n" + ok + "\nsteer: use tabs\n" + submitCommand, decided: "allow mode, allow mode",
+		},
+		{
+			name: "mode switched while a command runs", args: []string{"-y"}, replies: []string{"echo so far; until [ -e go ]; do sleep 0.05; done", submitCommand},
+			steps: []step{{"so far", ""}, {"so far", "/c\r"}, {"Switched to confirm", "!touch go"}, {askConfirm, keyEnter}, {askNext, keyEnter}, {askKeep, keyEnter}},
+			told:  "echo so far; until [ -e go ]; do sleep 0.05; done\n" + ok + "\n" + submitCommand, decided: "allow mode, allow user",
+		},
+		{
+			name: "Ctrl-C at a confirmation, with a message", replies: []string{"echo a", submitCommand},
+			steps: []step{{askConfirm, keyCtrlC}, {askMessage, "not so\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:  "echo a\nrejection: The user did not let this command run. The user says: not so\n" + submitCommand, decided: "deny user, allow user",
+		},
+		{
+			name: "Ctrl-C at a confirmation, without one", replies: []string{"echo a", submitCommand},
+			steps: []step{{askConfirm, keyCtrlC}, {askMessage, keyEnter}, {askConfirm, keyEnter}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:  "echo a\n" + ok + "\n" + submitCommand, decided: "allow user, allow user",
+		},
+		{
+			name: "Ctrl-C twice at a confirmation", replies: []string{"echo a"},
+			steps: []step{{askConfirm, keyCtrlC}, {askMessage, keyCtrlC}}, code: 130, told: "echo a",
+		},
+		{
+			name: "Ctrl-D at a confirmation", replies: []string{"echo a"},
+			steps: []step{{askConfirm, keyCtrlD}}, code: 130, told: "echo a",
+		},
+		{
+			name: "/q at a confirmation", replies: []string{"echo a"},
+			steps: []step{{askConfirm, "/q\r"}}, code: 130, told: "echo a",
+		},
+		{
+			name: "Ctrl-C once at a command, then twice", args: []string{"-c", "agent.mode=human"},
+			steps: []step{{askCommand, keyCtrlC}, {"once more leaves", ""}, {askCommand, "true\r"}, {askCommand, keyCtrlC}, {"once more leaves", ""}, {askCommand, keyCtrlC}},
+			code:  130, told: "command: The user ran a command:",
+		},
+		{
+			name: "Ctrl-D at a command", args: []string{"-c", "agent.mode=human"}, steps: []step{{askCommand, keyCtrlD}}, code: 130,
+		},
+		{
+			name: "step limit raised several times", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true", "true", "true", submitCommand},
+			steps: []step{{askLimit, "many\r"}, {"no number of steps", ""}, {askLimit, "1\r"}, {"made already", ""}, {askLimit, "2\r"}, {askLimit, "+1\r"}, {askLimit, "0 0\r"}, {askNext, keyEnter}},
+			told:  strings.Repeat("true\n"+ok+"\n", 3) + submitCommand, decided: "allow mode, allow mode, allow mode, allow mode",
+		},
+		{
+			name: "step limit not raised", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true"},
+			steps: []step{{askLimit, keyEnter}}, told: "true\n" + ok, decided: "allow mode",
+		},
+		{
+			name: "mode switched at a limit", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true", submitCommand},
+			steps: []step{{askLimit, "/c\r"}, {"Switched", ""}, {askLimit, "5 2.5\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:  "true\n" + ok + "\n" + submitCommand, decided: "allow mode, allow user",
+		},
+		{
+			name: "Ctrl-C twice at a limit", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true"},
+			steps: []step{{askLimit, keyCtrlC}, {"once more", ""}, {askLimit, keyCtrlC}}, code: 130, told: "true\n" + ok, decided: "allow mode",
+		},
+		{
+			name: "Ctrl-D at a limit", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true"},
+			steps: []step{{askLimit, keyCtrlD}}, code: 130, told: "true\n" + ok, decided: "allow mode",
+		},
+		{
+			name: "nobody is asked about the time", args: []string{"-y", "-c", "agent.wall_time_limit_seconds=0.5"}, replies: []string{"sleep 60"},
+			told: "sleep 60", decided: "allow mode", not: askLimit,
+		},
+		{
+			name: "new tasks at the end", args: []string{"-y"}, replies: []string{submitCommand, submitCommand, submitCommand},
+			steps: []step{{askNext, "and a\r"}, {askNext, "/m\r"}, {"several lines", "and b\rand c\r\x04"}, {askNext, keyEnter}},
+			told:  submitCommand + "\nfollow_up: and a\n" + submitCommand + "\nfollow_up: and b\n" + submitCommand, decided: "allow mode, allow mode, allow mode",
+		},
+		{
+			name: "to human at the end", args: []string{"-y"}, replies: []string{submitCommand, submitCommand},
+			steps: []step{{askNext, "/u\r"}, {askCommand, "true\r"}, {askCommand, "/y\r"}, {askNext, keyEnter}},
+			told:  submitCommand + "\nfollow_up: The user goes on from here, with commands of their own.\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode, allow mode",
+		},
+		{
+			name: "to confirm at the end, with a new task", args: []string{"-y"}, replies: []string{submitCommand, submitCommand},
+			steps: []step{{askNext, "/c\r"}, {"Switched", ""}, {askNext, "more\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:  submitCommand + "\nfollow_up: more\n" + submitCommand, decided: "allow mode, allow user",
+		},
+		{name: "Ctrl-D at the end", args: []string{"-y"}, replies: []string{submitCommand}, steps: []step{{askNext, keyCtrlD}}, told: submitCommand, decided: "allow mode"},
+		{name: "Ctrl-C twice at the end", args: []string{"-y"}, replies: []string{submitCommand}, steps: []step{{askNext, keyCtrlC}, {"once more", ""}, {askNext, keyCtrlC}}, told: submitCommand, decided: "allow mode"},
+		{name: "no question at the end", args: []string{"-y", "--exit-immediately"}, replies: []string{"echo a > a", submitCommand}, told: "echo a > a\n" + ok + "\n" + submitCommand, decided: "allow mode, allow mode", not: askNext},
+		{name: "no question at the end, by setting", args: []string{"-y", "-c", "agent.confirm_exit=false"}, replies: []string{submitCommand}, told: submitCommand, decided: "allow mode", not: askNext},
+		{
+			name: "a session of all modes", replies: []string{"echo 1", "echo 2", "echo 3", "echo 4", submitCommand},
+			steps: []step{
+				{askConfirm, keyEnter}, {askConfirm, "/u\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {askNext, "/c\r"}, {askNext, keyEnter},
+			},
+			told: "echo 1\n" + ok + "\necho 2\nrejection: The user did not let this command run. The user says: I take over and run commands myself for now.\n" +
+				"command: The user ran a command:\necho 3\n" + ok + "\necho 4\n" + ok + "\n" + submitCommand,
+			decided: "allow user, deny user, allow mode, allow mode, allow mode",
+		},
+	}
+	for _, front := range fronts {
+		for _, tt := range tests {
+			t.Run(front.name+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t)
+				p := newLine(t)
+				p.start(s.dir, append(s.env, front.env...), "mini", s.args(tt.replies, append(append([]string{"-t", "do it"}, front.args...), tt.args...)...)...)
+				for _, st := range tt.steps {
+					script, ok := strings.CutPrefix(st.do, "!")
+					if ok {
+						p.expect(st.see)
+						s.sh(script)
+						continue
+					}
+					p.play(st)
+				}
+				if code := p.exit(); code != tt.code {
+					t.Errorf("exit code %d, not %d:\n%s", code, tt.code, plainText(p.all.String()))
+				}
+				if diff := cmp.Diff(tt.told, told(s.records())); diff != "" {
+					t.Errorf("conversation (-want +got):\n%s\n%s", diff, plainText(p.all.String()))
+				}
+				if diff := cmp.Diff(tt.decided, s.decided()); diff != "" {
+					t.Errorf("decisions (-want +got):\n%s", diff)
+				}
+				if tt.not != "" && strings.Contains(plainText(p.all.String()), tt.not) {
+					t.Errorf("%q was asked:\n%s", tt.not, plainText(p.all.String()))
+				}
+			})
+		}
+	}
+}

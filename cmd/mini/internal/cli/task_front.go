@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/minibench/mini/cmd/mini/internal/chat"
+	plain "github.com/minibench/mini/cmd/mini/internal/chat/lines"
+	"github.com/minibench/mini/cmd/mini/internal/prompt"
+	"github.com/minibench/mini/cmd/mini/internal/sessions"
+	"github.com/minibench/mini/cmd/mini/internal/undo"
+)
+
+// front is a chat.Front that is opened and closed.
+type front interface {
+	chat.Front
+	// Listen has the front take what is typed between questions.
+	Listen(c chat.Controls)
+	// Close gives the terminal back.
+	Close()
+}
+
+// frontOf picks how a session looks: by lines, where --plain or MINI_PLAIN ask
+// for that, the terminal can do no more, or there is none.
+func frontOf(s Streams, asked bool) front {
+	dumb := os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
+	if !asked && !dumb && os.Getenv("MINI_PLAIN") == "" {
+		if f, ok := newScreenFront(s); ok {
+			return f
+		}
+	}
+	c := plain.Config{Out: s.Err, Colour: s.Terminal && !dumb && os.Getenv("NO_COLOR") == ""}
+	f, ok := s.In.(*os.File)
+	switch {
+	case !ok || !s.Terminal:
+	case dumb:
+		c.Keyboard = plain.NewTyped(f, s.Err)
+	default:
+		c.Keyboard = plain.NewEdited(f, s.Err, histories(s.Err))
+	}
+	return plain.New(c)
+}
+
+// histories are those of the user's state folder, shared by all sessions. One
+// that cannot be read is a new one, which no session need fail for.
+func histories(w io.Writer) map[plain.History]*prompt.History {
+	all := map[plain.History]*prompt.History{}
+	for _, name := range []plain.History{plain.Tasks, plain.Commands} {
+		h, err := prompt.OpenHistory(filepath.Join(stateDir(), "mini", "history", string(name)+".jsonl"))
+		if err != nil {
+			_, _ = fmt.Fprintln(w, "mini: warning:", lines(err.Error())) // only for people
+			h = &prompt.History{}
+		}
+		all[name] = h
+	}
+	return all
+}
+
+// tree is the user's files for a session; without a snapshot there is nothing to
+// compare them with.
+type tree struct {
+	snapshot *undo.Snapshot
+	held     *sessions.Held
+}
+
+// take remembers the files, or finds what an earlier part of the session has
+// remembered.
+func (t *tree) take(ctx context.Context, w io.Writer, dir string, held *sessions.Held) error {
+	t.held = held
+	if s, err := undo.Open(held.Files()); err == nil {
+		t.snapshot = s
+		return nil
+	}
+	s, err := undo.Take(ctx, dir, held.Files())
+	switch {
+	case err == nil:
+		t.snapshot = s
+		return nil
+	case errors.Is(err, undo.ErrNoGit), errors.Is(err, undo.ErrNoRepository):
+		return held.Drop()
+	case ctx.Err() != nil:
+		return errors.Join(context.Cause(ctx), held.Drop())
+	}
+	_, werr := fmt.Fprintln(w, "mini: warning: changes of the files cannot be shown or undone:", lines(err.Error()))
+	return errors.Join(werr, held.Drop())
+}
+
+// Diff implements chat.Tree.
+func (t *tree) Diff(ctx context.Context) (chat.Changes, error) {
+	if t.snapshot == nil {
+		return chat.Changes{}, chat.ErrNoTree
+	}
+	d, err := t.snapshot.Diff(ctx)
+	if err != nil {
+		return chat.Changes{}, err
+	}
+	c := chat.Changes{Patch: string(d.Patch), Tree: d.Tree}
+	if len(d.Files) > 0 {
+		c.Summary = d.Summary()
+		c.Patch = cmp.Or(c.Patch, c.Summary)
+	}
+	return c, nil
+}
+
+// Undo implements chat.Tree.
+func (t *tree) Undo(ctx context.Context, seen chat.Changes) (string, error) {
+	if t.snapshot == nil {
+		return "", chat.ErrNoTree
+	}
+	done, err := t.snapshot.Restore(ctx, seen.Tree)
+	if err = errors.Join(append([]error{err}, done.Failed...)...); err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("Undone: %d put back, %d removed.", len(done.Back), len(done.Removed))
+	if n := len(done.Kept); n > 0 {
+		text += fmt.Sprintf(" %d changed since, and stay.", n)
+	}
+	return text, nil
+}

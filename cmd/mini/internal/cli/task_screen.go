@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/minibench/mini/cmd/mini/internal/chat"
+	plain "github.com/minibench/mini/cmd/mini/internal/chat/lines"
+	rich "github.com/minibench/mini/cmd/mini/internal/chat/screen"
+	"github.com/minibench/mini/cmd/mini/internal/prompt"
+	"github.com/minibench/mini/cmd/mini/internal/screen"
+)
+
+// screenFront is the rich front, with the history of tasks.
+type screenFront struct {
+	*rich.Screen
+	messages *messages // are shown above while the terminal is taken
+}
+
+// newScreenFront takes the terminal; ok is false where there is none that can
+// be drawn on.
+func newScreenFront(s Streams) (f screenFront, ok bool) {
+	m, ok := s.Err.(*messages)
+	if !ok || m.file() == nil || !s.Terminal || !screen.Foreground(m.file()) {
+		return f, false
+	}
+	h := histories(s.Err)[plain.Tasks]
+	f = screenFront{messages: m, Screen: rich.Start(rich.Config{
+		Terminal: m.file(), History: h.Entries(), Remember: remembering(h),
+	})}
+	m.divert(func(line string) { f.Tell(chat.Note{Text: line}) }, false)
+	return f, true
+}
+
+// remembering puts what was sent into a history. Where that fails the session
+// still has it.
+func remembering(h *prompt.History) func(text string) {
+	return func(text string) { _ = h.Add(context.Background(), text) }
+}
+
+// Close gives the terminal back.
+func (f screenFront) Close() {
+	err := f.Screen.Close()
+	f.messages.divert(nil, false)
+	if err != nil {
+		_, _ = fmt.Fprintln(f.messages, "mini:", lines(err.Error())) // nothing else can be done about it
+	}
+}

@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/cmd/mini/internal/chat"
+	"github.com/minibench/mini/cmd/mini/internal/sessions"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories"
+)
+
+// task is one session with an agent, with or without a person.
+type task struct {
+	Streams
+	options *taskOptions
+	cfg     *configs.Resolved
+	mode    chat.Mode
+	in      datasets.Instance
+
+	agent  *agent.Agent
+	models runner.Models
+	boxes  *sandboxes
+	files  taskFiles
+	front  front
+	chat   *chat.Session
+	talk   *agent.Talk
+	bus    *events.Bus
+	tree   *tree
+	held   *sessions.Held
+	past   *agent.Past // what --continue goes on from
+}
+
+// session is all of it, from the first question to the last.
+func (t *task) session(ctx, kill context.Context) (err error) {
+	t.talk, t.bus = agent.NewTalk(), events.NewBus()
+	if err := t.prepare(); err != nil {
+		return err
+	}
+	log, err := openEvents(t.options.events, t.Streams)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	defer t.bus.Close()
+	log.follow(t.bus, "", 0)
+	if t.options.events == "-" {
+		t.Out = io.Discard // the last event has what would be printed
+	}
+	if t.boxes, err = newTaskSandbox(ctx, kill, t.cfg, t.Err); err != nil {
+		return err
+	}
+	out, err := t.converse(ctx)
+	return errors.Join(err, t.boxes.Close(), conclude(t.Streams, out, t.files, err))
+}
+
+// prepare finds mistakes before anybody is asked for anything.
+func (t *task) prepare() (err error) {
+	if t.agent, err = checkAgent(t.cfg, []datasets.Instance{t.in}); err != nil {
+		return err
+	}
+	if t.models, err = newModels(t.cfg, false, []datasets.Instance{t.in}); err == nil {
+		err = costBounds(t.Err, t.cfg)
+	}
+	if err != nil {
+		return err
+	}
+	listen(t.models, report.NewPlain(t.Err, nil).Event)
+	if t.options.goOn {
+		return t.recall()
+	}
+	t.files, err = newTaskFiles(t.options.output, time.Now())
+	return before(err)
+}
+
+// converse is the part in which questions may be asked.
+func (t *task) converse(ctx context.Context) (out trajectories.Outcome, err error) {
+	if err := t.meet(); err != nil { //nolint:contextcheck // what was typed is remembered also at the end
+		return out, err
+	}
+	defer t.chat.Close()
+	defer t.front.Close()
+	defer t.interrupts.divert(t.chat)()
+	defer func() { err = errors.Join(err, t.release()) }()
+	if err := t.agreeOnTask(ctx); err != nil {
+		return out, err
+	}
+	if err := t.remember(ctx); err != nil {
+		return out, err
+	}
+	t.front.Listen(t.chat)
+	out, err = t.attempt(ctx)
+	if err == nil {
+		if t.chat.Keep(ctx, out.Class == trajectories.Submitted) {
+			err = t.held.Drop()
+		} else if t.held != nil && out.Class == trajectories.Interrupted {
+			_, err = fmt.Fprintln(t.Err, "mini --continue goes on")
+		}
+	}
+	return out, err
+}
+
+// meet brings up the front and the session behind it.
+func (t *task) meet() error {
+	t.front = frontOf(t.Streams, t.options.plain)
+	t.tree = &tree{}
+	state := chat.State{
+		Model: modelName(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), Thinking: true,
+	}
+	if p := t.past; p != nil {
+		state.Step, state.Cost, state.Usage, state.Unpriced = p.Steps, p.Cost, p.Usage, p.Usage.Unpriced > 0
+		if p.Limits != nil {
+			state.StepLimit, state.CostLimit = p.Limits.Steps, p.Limits.Cost
+		}
+	}
+	c := chat.Config{
+		Front: t.front, Talk: t.talk, Events: t.bus, Mode: t.mode,
+		ConfirmExit: t.cfg.Agent.ConfirmExit && !t.options.leave, Alone: !t.Terminal, State: state,
+	}
+	if t.Terminal && onHost(t.boxes.class) {
+		c.Tree = t.tree
+	}
+	p, err := newPolicy(t.cfg, t.boxes.class)
+	if err != nil {
+		return err
+	}
+	if p != nil {
+		c.Policy = p
+	}
+	t.chat = chat.New(c)
+	return nil
+}
+
+// attempt is the agent's part, with a journal of it.
+func (t *task) attempt(ctx context.Context) (trajectories.Outcome, error) {
+	journal, err := t.journal()
+	if err != nil {
+		return trajectories.Outcome{}, err
+	}
+	journal.Sync(t.cfg.Run.Fsync)
+	out, err := t.run(ctx, journal)
+	return out, errors.Join(err, journal.Close(), trajectories.Derive(t.files.journal, t.files.traj))
+}
+
+func (t *task) journal() (*trajectories.Journal, error) {
+	if t.past != nil {
+		return trajectories.Continue(t.files.journal, trajectories.Resume{MiniVersion: Version, Record: t.past.Record})
+	}
+	header, err := headerOf(t.cfg, t.boxes.class)
+	if err != nil {
+		return nil, err
+	}
+	header.InstanceID, header.Attempt = t.in.ID, 1
+	if err := t.files.make(); err != nil {
+		return nil, before(err)
+	}
+	return trajectories.Create(t.files.journal, header)
+}
+
+func (t *task) run(ctx context.Context, journal *trajectories.Journal) (trajectories.Outcome, error) {
+	start := time.Now()
+	failed := func(err error) (trajectories.Outcome, error) {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		out := agent.Failed(start, err)
+		t.past.Carry(&out)
+		_, err = journal.Append(trajectories.TypeOutcome, out)
+		return out, err
+	}
+	m, err := t.models.For(t.in)
+	if err != nil {
+		return failed(err)
+	}
+	t.interrupts.set(nil) // a pull is ended by the first Ctrl-C
+	box, err := t.boxes.Start(ctx, t.in)
+	if err != nil {
+		return failed(err)
+	}
+	t.interrupts.set(t.chat)
+	watched := t.watch(ctx)
+	out := t.agent.Run(ctx, agent.Session{
+		Model: m, Environment: box, Recorder: journal, Past: t.past,
+		Task:   agent.Task{Text: t.in.ProblemStatement, Instance: t.in.Fields()},
+		Events: t.bus, Opening: events.RunStarted{Model: modelName(t.cfg), Environment: t.boxes.class},
+		Supervisor: t.chat, Person: t.chat, Talk: t.talk,
+	})
+	t.bus.Close()
+	<-watched
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	if keep := keeps(t.cfg.Run.Keep); keep != nil && keep(out) && t.cfg.Environment.Class == "docker" {
+		err = sayKept(end, t.Err, box)
+	}
+	return out, errors.Join(err, box.Close(end))
+}
+
+// watch shows what happens until the bus is closed; the channel is closed when all
+// was shown.
+func (t *task) watch(ctx context.Context) <-chan struct{} {
+	sub := t.bus.Subscribe(0)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.chat.Watch(context.WithoutCancel(ctx), sub)
+	}()
+	return done
+}
+
+// agreeOnTask asks for the task where there is none yet.
+func (t *task) agreeOnTask(ctx context.Context) (err error) {
+	if t.past != nil {
+		return t.agreeToGoOn(ctx)
+	}
+	for t.in.ProblemStatement == "" {
+		t.in.ProblemStatement, err = t.chat.Task(ctx, chat.Question{Text: "What is to be done?", Hint: "/m for several lines, /h helps"})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember notes the session for --continue, and the files as they are. Neither
+// is worth failing for.
+func (t *task) remember(ctx context.Context) error {
+	if !onHost(t.boxes.class) {
+		return nil
+	}
+	if t.held == nil {
+		folder, err := t.folder()
+		if err == nil {
+			t.held, err = folder.New(sessions.Note{Task: t.in.ProblemStatement, Journal: t.files.journal, Trajectory: t.files.traj})
+		}
+		if err != nil {
+			_, err = fmt.Fprintln(t.Err, "mini: warning:", lines(err.Error())+"; --continue will not find this session")
+			return err
+		}
+	}
+	if t.Terminal {
+		return t.tree.take(ctx, t.Err, t.dir(), t.held)
+	}
+	return nil
+}
+
+// release gives back what the session held.
+func (t *task) release() error {
+	if t.held == nil {
+		return nil
+	}
+	return t.held.Close()
+}

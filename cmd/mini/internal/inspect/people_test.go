@@ -1,0 +1,100 @@
+package inspect
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// withPeople is an attempt that a person had a hand in.
+func withPeople(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := trajectories.Create(path, trajectories.Header{InstanceID: "talk", Attempt: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	add := func(kind trajectories.Type, data any) {
+		if _, err := j.Append(kind, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say := func(c trajectories.Cause, text string, actions ...string) {
+		m := trajectories.Message{Cause: c, Actions: actions}
+		m.Role, m.Content = model.User, text
+		if c == trajectories.CauseReply {
+			m.Role = model.Assistant
+			add(trajectories.TypeCall, trajectories.Call{Tries: 1})
+		}
+		add(trajectories.TypeMessage, m)
+	}
+	ruled := func(command string, r trajectories.Ruling) {
+		add(trajectories.TypeDecision, trajectories.Decision{Command: command, Ruling: r})
+	}
+	ran := func(command, output string, person bool) {
+		add(trajectories.TypeExecution, trajectories.Execution{
+			Command: command, Output: trajectories.Bytes(output), Bytes: int64(len(output)), Person: person,
+		})
+	}
+	say(trajectories.CausePrompt, "Do it.")
+	say(trajectories.CauseReply, "I look.", "ls")
+	ruled("ls", trajectories.Ruling{Action: trajectories.Allow, By: "user", Before: []trajectories.Ruling{
+		{Action: trajectories.Ask, By: "rule", Rule: "lists\x1b]0;x\x07", Reason: "it lists"},
+	}})
+	ran("ls", "files\n", false)
+	say(trajectories.CauseObservation, "files")
+	ran("make mine", "my needle\n", true)
+	say(trajectories.CauseCommand, "The user ran a command: make mine: my needle", "make mine")
+	say(trajectories.CauseSteer, "Rather look there.")
+	say(trajectories.CauseReply, "I look there.", "rm -r there")
+	ruled("rm -r there", trajectories.Ruling{Action: trajectories.Deny, By: "user", Reason: "keep it"})
+	say(trajectories.CauseRejection, "The user did not let this command run.")
+	say(trajectories.CauseInterruption, "Wait a bit.")
+	add(trajectories.TypeLimits, trajectories.Limits{Steps: 20})
+	say(trajectories.CauseReply, "I look again.", "cat there")
+	ran("cat there", "last needle\n", false)
+	say(trajectories.CauseObservation, "last needle")
+	say(trajectories.CauseFollowUp, "Now the rest.")
+	return path
+}
+
+// What people said, ran and allowed stands where it happened, once.
+func TestPeople(t *testing.T) {
+	path := withPeople(t)
+	text := printed(t, Printing{Path: path})
+	at := 0
+	for _, want := range []string{
+		"=== step 1/3", "$ ls", "--- command that the user ran", "$ make mine", "my needle",
+		"--- told by the user, who steers", "Rather look there.",
+		"decision: allow, by user; before that ask, by rule lists", ": it lists\n",
+		"=== step 2/3", "--- rejected", "--- interrupted, and told by the user", "Wait a bit.",
+		"decision: deny, by user: keep it", "limits: the user has raised them: up to 20 steps, cost without a limit",
+		"=== step 3/3", "--- told by the user at the end, to go on", "Now the rest.",
+	} {
+		i := strings.Index(text[at:], want)
+		if i < 0 {
+			t.Fatalf("no %q after byte %d of\n%s", want, at, text)
+		}
+		at += i + len(want)
+	}
+	if strings.Contains(text, "The user ran a command") || strings.Contains(text, "\x1b") || strings.Contains(text, "\a") {
+		t.Errorf("what was run is told twice, or not made fit for a terminal:\n%s", text)
+	}
+	m := over(t, path, 80, 24)
+	press(m, "x")
+	has(t, m, "step 2/3")
+}
+
+// A person's command is found once too, and takes no other output's place.
+func TestSearchPeople(t *testing.T) {
+	it := &Item{ID: "talk", Path: withPeople(t), State: Stopped}
+	for text, want := range map[string]int{"needle": 2, "make mine": 1, "last needle": 1, "rather look": 1, "keep it": 1, "it lists": 1} {
+		if n, err := Search(t.Context(), it, newMatcher(text)); err != nil || n != want {
+			t.Errorf("%q: %d times, %v; want %d", text, n, err, want)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package inspect
+
+import (
+	"encoding/base64"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/cmd/mini/internal/ptytest"
+)
+
+// pty is a terminal with this test program on it as a child.
+type pty struct {
+	*ptytest.Terminal
+	T   *testing.T
+	cmd *exec.Cmd
+}
+
+func onTerminal(t *testing.T, path string, env ...string) *pty {
+	t.Helper()
+	p := &pty{Terminal: ptytest.Open(t, 100, 24), T: t, cmd: exec.CommandContext(t.Context(), os.Args[0])}
+	p.cmd.Env = append(os.Environ(), append(env, childEnv+"="+path, "TERM=xterm-256color")...)
+	p.Start(p.cmd)
+	t.Cleanup(func() { _ = p.cmd.Process.Kill(); _ = p.cmd.Wait() })
+	return p
+}
+
+const (
+	enter = ansi.SetModeAltScreenSaveCursor
+	leave = ansi.ResetModeAltScreenSaveCursor
+)
+
+// From the list to a step, its branch command on the clipboard, a pager that has
+// the screen meanwhile and ends badly, and the end.
+func TestOnTerminal(t *testing.T) {
+	dir := run(t)
+	seen := filepath.Join(t.TempDir(), "seen")
+	pager := filepath.Join(t.TempDir(), "pager")
+	write(t, pager, "#!/bin/sh\nstat -c %a \"$1\" > "+seen+"\ncat \"$1\" >> "+seen+"\nkill -INT 0\necho in the pager\nexit 4\n")
+	if err := os.Chmod(pager, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// A Ctrl-C in the pager is the pager's; a shell would not survive it unless told.
+	p := onTerminal(t, dir, "PAGER=trap '' INT; "+pager)
+	p.Expect(enter)
+	p.Expect("unresolved")
+	p.Type("\r")
+	p.Expect("prompts")
+	p.Type("l")
+	p.Expect("I look.")
+	p.Type("b")
+	command := "mini replay " + dir + " -i a-1 --attempt 1 --from-step 1 -o mini-runs/branch"
+	p.Expect("\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(command)))
+	p.Type("e")
+	p.Expect(leave)
+	p.Expect("in the pager")
+	p.Expect(enter)
+	p.Expect("exit status 4")
+	text, err := os.ReadFile(seen)
+	if err != nil || !strings.HasPrefix(string(text), "600\n=== a-1") || !strings.Contains(string(text), "needle") {
+		t.Errorf("the pager got %q, %v", text, err)
+	}
+	p.Type("\x03")
+	p.Expect(leave)
+	p.Expect("given back: <nil> <nil>")
+	if p.Odd() != "" {
+		t.Error("the terminal is left raw")
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "mini-inspect-*.txt")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// What kills it leaves the screen to the guard.
+func TestKilled(t *testing.T) {
+	p := onTerminal(t, run(t))
+	p.Expect("unresolved")
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.Expect(leave)
+	p.Expect("nothing that it showed was changed")
+}
+
+// An empty folder takes the screen for no longer than it takes to see that.
+func TestNothingOnTerminal(t *testing.T) {
+	p := onTerminal(t, t.TempDir())
+	p.Expect("given back: ")
+	p.Expect("no trajectories here")
+}

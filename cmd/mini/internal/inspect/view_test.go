@@ -1,0 +1,423 @@
+package inspect
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// testView is a screen whose works are done by drive.
+func testView(t *testing.T, w, h int) *view {
+	t.Helper()
+	m := &view{list: newList(), busy: &atomic.Bool{}}
+	m.works = newWorks(t.Context(), &Source{path: "somewhere", known: map[string]summary{}, runs: map[string]*judged{}})
+	m.works.send = func(msg tea.Msg) { m.Update(msg) }
+	t.Cleanup(m.works.end)
+	m.resize(w, h)
+	return m
+}
+
+// press sends keys, and does what they lead to.
+func press(m *view, keys ...string) {
+	for _, key := range keys {
+		_, cmd := m.Update(keyOf(key))
+		drive(m, cmd)
+	}
+}
+
+func keyOf(key string) tea.KeyPressMsg {
+	switch key {
+	case "enter":
+		return tea.KeyPressMsg{Code: tea.KeyEnter}
+	case "esc":
+		return tea.KeyPressMsg{Code: tea.KeyEscape}
+	case "tab":
+		return tea.KeyPressMsg{Code: tea.KeyTab}
+	case "right":
+		return tea.KeyPressMsg{Code: tea.KeyRight}
+	case "left":
+		return tea.KeyPressMsg{Code: tea.KeyLeft}
+	case "down":
+		return tea.KeyPressMsg{Code: tea.KeyDown}
+	}
+	r := []rune(key)[0]
+	return tea.KeyPressMsg{Code: r, Text: key}
+}
+
+func drive(m *view, cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil:
+	case tea.BatchMsg:
+		for _, c := range msg {
+			drive(m, c)
+		}
+	default:
+		_, next := m.Update(msg)
+		drive(m, next)
+	}
+}
+
+// journal makes an attempt that has one of everything, and returns its file.
+func journal(t testing.TB, dir, id string, end bool) string {
+	t.Helper()
+	path := filepath.Join(dir, id, "attempts", "1", "journal.jsonl")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	j, err := trajectories.Create(path, trajectories.Header{InstanceID: id, Attempt: 1, ModelName: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	add := func(kind trajectories.Type, data any) {
+		if _, err := j.Append(kind, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say := func(role model.Role, c trajectories.Cause, text, reasoning string, actions ...string) {
+		m := trajectories.Message{Cause: c, Actions: actions}
+		m.Role, m.Content, m.Reasoning = role, text, reasoning
+		add(trajectories.TypeMessage, m)
+	}
+	step := func(reply, reasoning, command, output string, code int) {
+		add(trajectories.TypeCall, trajectories.Call{Cost: 0.25, Usage: model.Usage{Prompt: 1000, Completion: 50}, Tries: 1})
+		say(model.Assistant, trajectories.CauseReply, reply+"\n\n```bash\n"+command+"\n```", reasoning, command)
+		add(trajectories.TypeExecution, trajectories.Execution{Command: command, Output: []byte(output), Bytes: int64(len(output)), ExitCode: code})
+		say(model.User, trajectories.CauseObservation, "<output>"+output+"</output>", "")
+	}
+	add(trajectories.TypeScrub, trajectories.Scrub{OK: true, Commits: 3})
+	say(model.System, trajectories.CausePrompt, "You fix things.", "")
+	say(model.User, trajectories.CausePrompt, "The needle is lost in "+id+".", "")
+	step("I look.", "Where may it be?", "ls", "hay\nneedle\n\x1b[31mred\x1b[0m\n", 0)
+	add(trajectories.TypeCall, trajectories.Call{Cost: 0.25, Tries: 1})
+	say(model.Assistant, trajectories.CauseReply, "no command", "")
+	say(model.User, trajectories.CauseFormatError, "Write one command.", "")
+	step("I try.", "", "make test", "Traceback: Needle not found\n"+strings.Repeat("line\n", 100), 2)
+	if end {
+		add(trajectories.TypeCheck, trajectories.Check{Bytes: 40, Applies: true})
+		patch := "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-hay\n+needle\n"
+		add(trajectories.TypeDiff, trajectories.Diff{Patch: []byte(patch), Exact: true})
+		add(trajectories.TypeOutcome, trajectories.Outcome{Class: trajectories.Submitted, ExitStatus: "Submitted", Submission: []byte(patch), Steps: 3, Cost: 0.75})
+	}
+	return path
+}
+
+// run is the folder of a run with verdicts and a log.
+func run(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	journal(t, dir, "a-1", true)
+	journal(t, dir, "a-2", true)
+	journal(t, dir, "b-3", false)
+	write(t, filepath.Join(dir, "run.json"), `{"format":"mini-1","sessions":[]}`)
+	write(t, filepath.Join(dir, "results.json"), `{"format":"mini-1","instances":{
+"a-1":{"class":"submitted","exit_status":"Submitted","attempt":1,"steps":3,"cost":0.75,"seconds":61,"patch_bytes":59,"verdict":"unresolved"},
+"a-2":{"class":"submitted","exit_status":"Submitted","attempt":1,"steps":3,"cost":0.75,"seconds":5,"patch_bytes":59,"verdict":null}}}`)
+	return dir
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// over is a screen over a source that was gone through.
+func over(t *testing.T, path string, w, h int) *view {
+	t.Helper()
+	m := testView(t, w, h)
+	src, err := OpenSource(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.works.source = src
+	m.list.walking = true
+	drive(m, m.works.walk())
+	return m
+}
+
+func (m *view) text() string { return ansi.Strip(m.View().Content) }
+
+func has(t *testing.T, m *view, want ...string) {
+	t.Helper()
+	text := m.text()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q is not on the screen:\n%s", w, text)
+		}
+	}
+}
+
+func hasNot(t *testing.T, m *view, bad string) {
+	t.Helper()
+	if text := m.text(); strings.Contains(text, bad) {
+		t.Errorf("%q is on the screen:\n%s", bad, text)
+	}
+}
+
+func TestListKeys(t *testing.T) {
+	m := over(t, run(t), 100, 24)
+	has(t, m, "3 trajectories", "a-1", "unresolved", "$0.75", "1:01", "not ended", "1/3")
+	press(m, "j")
+	has(t, m, "2/3")
+	press(m, "s", "s", "s") // id, status, verdict, cost
+	has(t, m, "COST↓")
+	press(m, "S")
+	has(t, m, "COST↑")
+	press(m, "f")
+	for _, r := range "verd" {
+		press(m, string(r))
+	}
+	press(m, "tab")
+	if m.input.Value() != "verdict:" {
+		t.Errorf("completed to %q", m.input.Value())
+	}
+	press(m, "u", "n", "enter")
+	has(t, m, "1 of 3 trajectories", "a-1", "filter: verdict:un")
+	press(m, "esc")
+	has(t, m, "3 trajectories")
+	press(m, "f", "c", "o", "l", ":", "x")
+	has(t, m, "there is no field")
+	press(m, "enter") // stays, for it is wrong
+	has(t, m, "there is no field")
+	press(m, "esc", "?")
+	has(t, m, "Reading", "log of the tests")
+	press(m, "q")
+	has(t, m, "3 trajectories")
+}
+
+func TestSearchAll(t *testing.T) {
+	m := over(t, run(t), 100, 24)
+	press(m, "/")
+	for _, r := range "lost in a-" {
+		press(m, string(r))
+	}
+	press(m, "enter")
+	has(t, m, "2 of 3 trajectories", "HITS")
+	hasNot(t, m, "b-3")
+	press(m, "enter") // the search goes along
+	press(m, "n")
+	has(t, m, "The needle is lost in a-1.")
+	press(m, "esc", "esc")
+	has(t, m, "3 trajectories", "b-3")
+	press(m, "/")
+	for _, r := range "Nowhere" {
+		press(m, string(r))
+	}
+	press(m, "enter")
+	has(t, m, `nothing has "Nowhere"`)
+}
+
+func TestReaderKeys(t *testing.T) {
+	m := over(t, run(t), 100, 30)
+	press(m, "enter")
+	has(t, m, "prompts · 3 steps", "You fix things.", "scrub: the repository")
+	press(m, "right")
+	has(t, m, "step 1/3", "exit 0", "$0.25 so far", "I look.", "$ ls", "needle")
+	hasNot(t, m, "Where may it be?")
+	hasNot(t, m, "```")
+	press(m, "r")
+	has(t, m, "Where may it be?")
+	press(m, "x")
+	has(t, m, "step 2/3", "format error")
+	press(m, "x")
+	has(t, m, "step 3/3", "exit 2", "Traceback")
+	press(m, "x")
+	has(t, m, "no later step with an error")
+	press(m, "j") // 15 lines down
+	hasNot(t, m, "I try.")
+	press(m, "$")
+	has(t, m, "outcome: submitted")
+	press(m, "h", "G")
+	has(t, m, "check: the submission of 40 bytes applies")
+	press(m, "$")
+	press(m, "l") // stays at the last
+	has(t, m, "outcome: submitted")
+	press(m, "0")
+	has(t, m, "prompts")
+	press(m, "h")
+	has(t, m, "prompts")
+	press(m, "g", "2", "enter")
+	has(t, m, "step 2/3")
+	press(m, "g", "9", "enter")
+	has(t, m, "there is no step 9")
+	press(m, "d")
+	has(t, m, "the submission", "+needle")
+	press(m, "d", "t")
+	has(t, m, "no test log: nobody has judged this submission; mini eval -p")
+	press(m, "esc", "L")
+	has(t, m, "a-2", "2/3")
+	press(m, "L", "L")
+	has(t, m, "no next trajectory")
+	press(m, "H")
+	has(t, m, "2/3")
+}
+
+func TestSearchWithin(t *testing.T) {
+	m := over(t, run(t), 100, 24)
+	press(m, "enter", "/", "n", "e", "e", "d", "l", "e", "enter")
+	has(t, m, "prompts", `"needle"`)
+	press(m, "n")
+	has(t, m, "step 1/3")
+	press(m, "n") // in any case
+	has(t, m, "step 3/3", "Needle not found")
+	press(m, "n") // the first again
+	has(t, m, "prompts")
+	press(m, "N")
+	has(t, m, "step 3/3")
+	press(m, "/")
+	for range "needle" {
+		m.Update(tea.KeyPressMsg{Code: tea.KeyBackspace})
+	}
+	for _, r := range "may it be" { // in what is hidden: it is shown then
+		press(m, string(r))
+	}
+	press(m, "enter")
+	has(t, m, "step 1/3", "Where may it be?")
+}
+
+// A match beneath lines that are wrapped is seen, and so is each next one.
+func TestMatchIsSeen(t *testing.T) {
+	m := testView(t, 40, 12)
+	it := &Item{ID: "x", Path: "x", State: Ended}
+	p := &Page{Step: 1}
+	p.add(Output, "", strings.Repeat(strings.Repeat("long ", 30)+"\n", 8)+"needle 1\nneedle 2\n"+strings.Repeat("short\n", 30)+"needle 3\n")
+	m.reader = &reader{item: it, text: "needle", match: newMatcher("needle")}
+	m.opened(opened{item: it, t: &Trajectory{Item: it, Steps: 1, Pages: []*Page{p}}})
+	for _, want := range []string{"needle 1", "needle 2", "needle 3", "needle 1"} {
+		press(m, "n")
+		has(t, m, want)
+	}
+	press(m, "N")
+	has(t, m, "needle 3")
+}
+
+// What is searched is what is seen: the patch, or the log.
+func TestSearchInFront(t *testing.T) {
+	dir := run(t)
+	judge(t, dir, submitted)
+	m := over(t, dir, 100, 24)
+	look := func(text string) {
+		press(m, "/")
+		m.input.SetValue(text)
+		press(m, "enter")
+	}
+	press(m, "enter", "d")
+	look("+needle")
+	has(t, m, "patch", `"+needle"`, "+++ b/x")
+	look("lost in")
+	has(t, m, "patch", `"lost in" is not in the patch`)
+	press(m, "t")
+	look("failed test_x")
+	has(t, m, "test log", "FAILED test_x", `"failed test_x"`)
+	press(m, "n") // the same again
+	has(t, m, "FAILED test_x", `"failed test_x"`)
+	press(m, "esc", "n")
+	has(t, m, "prompts", `"failed test_x" is not in this trajectory`)
+}
+
+// A file that is another one by now, and shorter, is read on.
+func TestShrunk(t *testing.T) {
+	dir := run(t)
+	m := over(t, filepath.Join(dir, "a-1"), 100, 24)
+	press(m, "/", "p", "a", "t", "c", "h", "enter", "N") // on the last page
+	has(t, m, "end ")
+	cmd := m.seek(1)
+	short := &Trajectory{Item: m.reader.item, Pages: []*Page{{Name: "prompts"}}}
+	m.opened(opened{item: m.reader.item, t: short, again: true})
+	drive(m, cmd) // what it finds is not there any more
+	press(m, "n", "N", "$", "n")
+	has(t, m, "prompts", "is not in this trajectory")
+}
+
+// The step stays when a file is read again, and the end is followed.
+func TestReloadAndFollow(t *testing.T) {
+	dir := run(t)
+	m := over(t, filepath.Join(dir, "b-3"), 100, 40)
+	has(t, m, "b-3 · not ended") // one instance is read at once
+	press(m, "$")
+	has(t, m, "step 3/3")
+	path := filepath.Join(dir, "b-3", "attempts", "1", "journal.jsonl")
+	data, err := os.ReadFile(filepath.Join(dir, "a-1", "attempts", "1", "journal.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Update(tea.WindowSizeMsg{Width: 100, Height: 120}) // the end is seen
+	press(m, "G")
+	write(t, path, string(data))
+	drive(m, m.works.look(m.reader.t))
+	has(t, m, "outcome: submitted")
+	press(m, "g", "1", "enter", "R")
+	has(t, m, "step 1/3")
+}
+
+func TestResize(t *testing.T) {
+	m := over(t, run(t), 160, 50)
+	sizes := []tea.WindowSizeMsg{{Width: 160, Height: 50}, {Width: 80, Height: 24}, {Width: 20, Height: 5}, {Width: 1, Height: 1}, {Width: 80, Height: 24}}
+	for _, keys := range [][]string{nil, {"enter", "l", "G"}, {"d"}, {"?"}} {
+		press(m, keys...)
+		for _, s := range sizes {
+			m.Update(s)
+			calm(t, m)
+		}
+	}
+}
+
+func TestBranchCommand(t *testing.T) {
+	m := over(t, run(t), 100, 24)
+	press(m, "enter", "b")
+	has(t, m, "press b at step 1 or later")
+	press(m, "l")
+	_, cmd := m.Update(keyOf("b"))
+	if cmd == nil {
+		t.Fatal("nothing is copied")
+	}
+	has(t, m, "--attempt 1 --from-step 1 -o")
+	for path, want := range map[string]string{
+		"-rf":       "mini replay ./-rf --from-step 2 -o mini-runs/branch",
+		"it's here": `mini replay 'it'\''s here' --from-step 2 -o mini-runs/branch`,
+	} {
+		got, err := branchCommand(&Trajectory{Item: &Item{Path: path}}, 2)
+		if err != nil || got != want {
+			t.Errorf("%s: %s, %v", path, got, err)
+		}
+	}
+	if _, err := branchCommand(&Trajectory{Item: &Item{Path: "a\x1b[200~b"}}, 2); err == nil {
+		t.Error("a name that steers is copied")
+	}
+}
+
+// A search that is stopped leaves what was found, and what is begun in its place
+// is not mixed with it.
+func TestStoppedSearch(t *testing.T) {
+	m := over(t, run(t), 100, 24)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Search(ctx, m.list.visible[0], newMatcher("needle")); err == nil {
+		t.Error("a search goes on")
+	}
+	_ = m.search("needle")
+	has(t, m, "0 of 3, Esc stops")
+	press(m, "esc")
+	has(t, m, "stopped: 0 of 3 were searched")
+	m.searched(searched{number: m.list.search.number - 1, hits: map[string]int{m.list.sought()[0].key(): 1}, done: 1, total: 3})
+	if len(m.list.search.hits) > 0 {
+		t.Error("an older search is listened to")
+	}
+}

@@ -1,4 +1,0 @@
-package tui
-
-// GuardCommand is the hidden command that runs Guard.
-const GuardCommand = "guard-screen"

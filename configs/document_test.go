@@ -1,0 +1,199 @@
+package configs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/configs"
+)
+
+const commented = `# My settings.
+
+agent:   # limits
+  # never more
+  step_limit: 40   # was 250
+
+  cost_limit: 1.50
+
+model: {model_name: "gpt-5-mini", model_kwargs: {temperature: 0}} # mine
+environment:
+  env:
+    A: 'it''s'  # quoted
+  forward_env:
+  - HOME
+  - LANG
+
+run:
+  env_startup_command: |
+    # no comment
+    make
+
+    make install
+  # the end
+`
+
+func TestDocumentSet(t *testing.T) {
+	tests := map[string]struct {
+		text, key string
+		values    []string
+		old, new  string // what is replaced in the text
+	}{
+		"a number, its comment stays":   {commented, "agent.step_limit", []string{"50"}, "step_limit: 40 ", "step_limit: 50 "},
+		"the last of a section":         {commented, "agent.cost_limit", []string{"2"}, "cost_limit: 1.50", "cost_limit: 2"},
+		"quoted in a flow":              {commented, "model.model_name", []string{"o: #1"}, `"gpt-5-mini"`, `'o: #1'`},
+		"deep in a flow":                {commented, "model.model_kwargs.temperature", []string{"0.5"}, "temperature: 0", "temperature: 0.5"},
+		"added to a flow":               {commented, "model.base_url", []string{"http://h/v1"}, "{temperature: 0}}", "{temperature: 0}, base_url: 'http://h/v1'}"},
+		"added deep in a flow":          {commented, "model.model_kwargs.seed", []string{"1"}, "{temperature: 0}", "{temperature: 0, seed: 1}"},
+		"a section added to a flow":     {commented, "model.price.free", []string{"true"}, "{temperature: 0}}", "{temperature: 0}, price: {free: true}}"},
+		"single quotes":                 {commented, "environment.env.A", []string{"no"}, "'it''s'", `no`},
+		"added at a section's end":      {commented, "agent.scrub", []string{"true"}, "cost_limit: 1.50\n", "cost_limit: 1.50\n  scrub: true\n"},
+		"added to a section in between": {commented, "environment.timeout", []string{"5"}, "  - LANG\n", "  - LANG\n  timeout: 5\n"},
+		"added deep":                    {commented, "environment.env.B", []string{"x y"}, "# quoted\n", "# quoted\n    B: x y\n"},
+		"a list of that indent":         {commented, "environment.forward_env", []string{"A", "B"}, "  forward_env:\n  - HOME\n  - LANG\n", "  forward_env: [A, B]\n"},
+		"a list of one":                 {commented, "environment.forward_env", []string{"A"}, "  forward_env:\n  - HOME\n  - LANG\n", "  forward_env: [A]\n"},
+		"a list as it is written":       {commented, "environment.forward_env", []string{"[A, B]"}, "  forward_env:\n  - HOME\n  - LANG\n", "  forward_env: [A, B]\n"},
+		"a text of several lines":       {commented, "run.env_startup_command", []string{"make"}, "|\n    # no comment\n    make\n\n    make install\n", "make\n"},
+		"several lines on one":          {commented, "run.env_startup_command", []string{"a\nb"}, "|\n    # no comment\n    make\n\n    make install\n", "\"a\\nb\"\n"},
+		"a new section":                 {commented, "eval.workers", []string{"2"}, "  # the end\n", "  # the end\neval:\n  workers: 2\n"},
+		"into nothing":                  {"", "agent.step_limit", []string{"5"}, "", "agent:\n  step_limit: 5\n"},
+		"into comments":                 {"# mine", "agent.step_limit", []string{"5"}, "# mine", "# mine\nagent:\n  step_limit: 5\n"},
+		"into an empty section":         {"agent:\nrun: {}\n", "agent.step_limit", []string{"5"}, "agent:\n", "agent:\n  step_limit: 5\n"},
+		"into an empty flow":            {"agent:\nrun: {}\n", "run.workers", []string{"5"}, "{}", "{workers: 5}"},
+		"in place of null":              {"agent:\n  step_limit: null # x\n  scrub: true\n", "agent.step_limit", []string{"5"}, "step_limit: null # x", "step_limit: 5"},
+		"without a last line end":       {"agent:\n  scrub: true", "agent.step_limit", []string{"5"}, "true", "true\n  step_limit: 5\n"},
+		"lines as of Windows":           {"agent:\r\n  scrub: true\r\n", "agent.step_limit", []string{"5"}, "true\r\n", "true\r\n  step_limit: 5\r\n"},
+		"a text that looks like none":   {"", "model.model_name", []string{"007"}, "", "model:\n  model_name: \"007\"\n"},
+		"a prompt in place of its file": {"agent:\n  system_template: {file: a.md} # c\n", "agent.system_template", []string{"You."}, "{file: a.md}", "You."},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, err := configs.OpenDocument("f", []byte(test.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Set(test.key, test.values...); err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Replace(test.text, test.old, test.new, 1)
+			if diff := cmp.Diff(want, string(d.Bytes())); diff != "" {
+				t.Errorf("text (-want +got):\n%s", diff)
+			}
+			value, ok := d.Value(test.key)
+			if !ok || value != test.values[0] && !strings.HasPrefix(value, "[A") {
+				t.Errorf("it is %q, %v", value, ok)
+			}
+		})
+	}
+}
+
+// What no rule knows is written anew, and keeps its comments.
+func TestDocumentSetAnew(t *testing.T) {
+	d, err := configs.OpenDocument("f", []byte("agent: {\n  step_limit: 4, # few\n}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Set("agent.scrub", "true"); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"agent.scrub": "true", "agent.step_limit": "4"} {
+		if got, _ := d.Value(key); got != want {
+			t.Errorf("%s: %q in %s", key, got, d.Bytes())
+		}
+	}
+	if !strings.Contains(string(d.Bytes()), "# few") {
+		t.Errorf("no comment in %s", d.Bytes())
+	}
+}
+
+func TestDocumentUnset(t *testing.T) {
+	tests := map[string]struct{ text, key, old, new string }{
+		"a line":                    {commented, "agent.step_limit", "  step_limit: 40   # was 250\n", ""},
+		"several lines":             {commented, "environment.forward_env", "  forward_env:\n  - HOME\n  - LANG\n", ""},
+		"a section":                 {commented, "environment.env", "  env:\n    A: 'it''s'  # quoted\n", ""},
+		"the last one of a section": {commented, "environment.env.A", "  env:\n    A: 'it''s'  # quoted\n", ""},
+		"its comments stay":         {commented, "run.env_startup_command", "run:\n  env_startup_command: |\n    # no comment\n    make\n\n    make install\n", ""},
+		"all there is":              {"agent:\n  step_limit: 5\n", "agent.step_limit", "agent:\n  step_limit: 5\n", ""},
+		"one nobody knows":          {"agent:\n  mode: yolo\n  scrub: true\n", "agent.mode", "  mode: yolo\n", ""},
+		"out of a flow":             {"agent: {step_limit: 5, scrub: true} # x\n", "agent.scrub", ", scrub: true", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, err := configs.OpenDocument("f", []byte(test.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok, err := d.Unset(test.key); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			want := strings.Replace(test.text, test.old, test.new, 1)
+			if diff := cmp.Diff(want, string(d.Bytes())); diff != "" {
+				t.Errorf("text (-want +got):\n%s", diff)
+			}
+			if ok, err := d.Unset(test.key); ok || err != nil {
+				t.Errorf("a second time: %v, %v", ok, err)
+			}
+		})
+	}
+}
+
+func TestDocumentRefuses(t *testing.T) {
+	tests := map[string]struct {
+		text, key string
+		values    []string
+		want      string
+	}{
+		"a key nobody knows": {"", "agent.stp_limit", []string{"5"}, "set: unknown key agent.stp_limit; did you mean agent.step_limit?"},
+		"another type":       {"", "agent.step_limit", []string{"many"}, `set: agent.step_limit: a whole number is needed, "many" is not`},
+		"a section":          {"", "agent", []string{"5"}, `set: agent: keys and values are needed, "5" is not`},
+		"several values":     {"", "agent.step_limit", []string{"5", "6"}, "set agent.step_limit: it takes one value, and 2 were given; put it in quotes"},
+		"no value":           {"", "agent.step_limit", nil, "set agent.step_limit: to what? A value is missing"},
+		"an empty part":      {"", "agent..x", []string{"5"}, "set: the key has an empty part; write key.sub=value"},
+		"an alias":           {"agent: &a {step_limit: 5}\nrun: *a\n", "run.workers", []string{"5"}, "f:2: run is an alias, and what it stands for is elsewhere too; change it with mini config edit"},
+		"a torn file":        {"agent:\n  step_limit: [5\n", "agent.step_limit", []string{"5"}, "f:"},
+		"a list":             {"- a\n", "agent.step_limit", []string{"5"}, "f:1: keys and values are needed, a list is not"},
+		"two documents":      {"a: 1\n---\nb: 2\n", "agent.step_limit", []string{"5"}, "f: a second document begins"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, err := configs.OpenDocument("f", []byte(test.text))
+			if err == nil {
+				err = d.Set(test.key, test.values...)
+				if got := string(d.Bytes()); got != test.text {
+					t.Errorf("the text became %q", got)
+				}
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+// Whatever a file looks like, what is set is set, and the rest means what it
+// meant.
+func FuzzDocument(f *testing.F) {
+	for _, text := range []string{commented, "", "agent: {a: [1, 2], b: 'x}'}", "agent:\n- a\n- b\n", "a: &x 1\nagent:\n  b: *x\n", "? a\n: b\n", "agent: >\n  folded\n\n  text\nrun: 1"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := configs.OpenDocument("f", []byte(text))
+		if err != nil {
+			return
+		}
+		before := d.Keys()
+		if err := d.Set("agent.step_limit", "77"); err != nil {
+			return
+		}
+		if got, ok := d.Value("agent.step_limit"); !ok || got != "77" {
+			t.Fatalf("it is %q in %q", got, d.Bytes())
+		}
+		after := strings.Join(d.Keys(), "\n") + "\n"
+		for _, key := range before {
+			if !strings.HasPrefix(key, "agent") && !strings.Contains(after, key+"\n") {
+				t.Fatalf("%q was lost from %q: %q", key, text, d.Bytes())
+			}
+		}
+	})
+}

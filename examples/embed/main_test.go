@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const want = `I look around.
+[bash
+ls
+[
+$ ls
+  note
+[steer] Be quick.
+I read it.
+[bash
+cat note
+[
+$ cat note
+  buy milk
+It says: buy milk. Shall I?
+[follow_up] No. How many lines are that?
+One line.
+[follow_up] Count again.
+Interrupted: 11 messages, 5 steps
+`
+
+func TestRun(t *testing.T) {
+	var out strings.Builder
+	if err := run(t.Context(), &out); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, strings.ReplaceAll(out.String(), "```", "[")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("there is no room") }
+
+// Nobody takes what is printed: the agent goes on, and the end says so.
+func TestRunWithoutRoom(t *testing.T) {
+	if err := run(t.Context(), full{}); err == nil || err.Error() != "there is no room" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,115 @@
+package modeltest
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/model"
+)
+
+// told is what was told of a reply.
+type told struct {
+	text, reasoning string
+	pieces          []model.Delta
+	over            bool // the Query has returned
+}
+
+func (d *told) listen(t *testing.T) func(model.Delta) {
+	return func(piece model.Delta) {
+		if d.over {
+			t.Error("a piece after the end")
+		}
+		if piece.Text == "" && piece.Reasoning == "" && !piece.Restart {
+			t.Error("an empty piece")
+		}
+		d.text, d.reasoning = d.text+piece.Text, d.reasoning+piece.Reasoning
+		d.pieces = append(d.pieces, piece)
+	}
+}
+
+// query asks with a listener.
+func query(t *testing.T, m model.Model) (told, model.Reply, error) {
+	var d told
+	reply, err := ask(model.WithDeltas(t.Context(), d.listen(t)), m)
+	d.over = true
+	return d, reply, err
+}
+
+// deltas: a reply is told as it comes, and has no key in any piece.
+func (p Provider) deltas(t *testing.T) {
+	t.Run("the reply in pieces", func(t *testing.T) {
+		got, reply, err := query(t, p.connect(t, Settings{Key: Key, Stream: true}, p.serve(true)))
+		if err != nil || got.text != reply.Message.Content || got.reasoning != reply.Message.Reasoning || len(got.pieces) < 3 {
+			t.Errorf("told %+v of %+v, %v", got.pieces, reply.Message, err)
+		}
+	})
+	t.Run("not streamed", func(t *testing.T) {
+		if got, _, err := query(t, p.connect(t, Settings{Key: Key}, p.serve(false))); err != nil || len(got.pieces) > 0 {
+			t.Errorf("told %+v, %v", got.pieces, err)
+		}
+	})
+	t.Run("as it comes", func(t *testing.T) {
+		seen := make(chan struct{})
+		whole := p.Texts("first", "second")
+		m := p.connect(t, Settings{Key: Key, Stream: true}, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			begin, end, _ := strings.Cut(whole, "second")
+			_, _ = w.Write([]byte(begin[:strings.LastIndex(begin, "\n\n")+2]))
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-seen: // else the piece waits for the end
+			case <-r.Context().Done():
+			}
+			_, _ = w.Write([]byte(begin[strings.LastIndex(begin, "\n\n")+2:] + "second" + end))
+		})
+		text := ""
+		_, err := ask(model.WithDeltas(t.Context(), func(d model.Delta) {
+			if text += d.Text; text == "first" {
+				close(seen)
+			}
+		}), m)
+		if err != nil || text != "firstsecond" {
+			t.Errorf("%q, %v", text, err)
+		}
+	})
+	t.Run("cut off", func(t *testing.T) {
+		whole := p.Texts("first ", "second sk-pro")
+		got, _, err := query(t, p.connect(t, Settings{Key: Key, Stream: true},
+			Says(http.StatusOK, "text/event-stream", whole[:strings.Index(whole, "second sk-pro")+len("second sk-pro\"}}]}\n\n")])))
+		if err == nil || !strings.HasPrefix(got.text, "first ") {
+			t.Errorf("told %q, %v", got.text, err)
+		}
+	})
+	t.Run("keys", p.cutKeys)
+}
+
+// cutKeys sends a key in two pieces, cut at every place, and in single letters.
+func (p Provider) cutKeys(t *testing.T) {
+	var letters []string
+	for _, c := range "a " + Key + " b" {
+		letters = append(letters, string(c))
+	}
+	tests := map[string][]string{"letters": letters, "whole": {"a ", Key, " b"}}
+	for i := 1; i < len(Key); i++ {
+		tests[Key[:i]] = []string{"a " + Key[:i], Key[i:] + " b"}
+	}
+	for name, pieces := range tests {
+		got, reply, err := query(t, p.connect(t, Settings{Key: Key, Stream: true}, Says(http.StatusOK, "text/event-stream", p.Texts(pieces...))))
+		if err != nil || got.text != "a [redacted] b" || reply.Message.Content != got.text {
+			t.Errorf("%s: told %q, %v", name, got.text, err)
+		}
+		for _, d := range got.pieces {
+			if Leaks(d.Text) {
+				t.Errorf("%s: told %q", name, d.Text)
+			}
+		}
+	}
+	// What only begins as a key does is told, at the latest at the end.
+	for _, pieces := range [][]string{{"ask", "ing a sk", "-proj"}, {"s", "k", "-", "s", "k-proj-", "x"}, {Key[:len(Key)-1]}} {
+		got, _, err := query(t, p.connect(t, Settings{Key: Key, Stream: true}, Says(http.StatusOK, "text/event-stream", p.Texts(pieces...))))
+		if err != nil || got.text != strings.Join(pieces, "") {
+			t.Errorf("told %q of %q, %v", got.text, pieces, err)
+		}
+	}
+}
