@@ -38,7 +38,7 @@ func (x *exchange) deliver(m *message, req *request, f Fault, rule Rule) {
 	case whole:
 	case stallFirst:
 		if !x.wait(wait) {
-			x.settle(x.left(d.outcome))
+			x.abandon(d.outcome)
 			return
 		}
 	case stallMid:
@@ -129,16 +129,16 @@ func (x *exchange) send(status int, d delivery) {
 	x.w.WriteHeader(status)
 	for i, p := range d.parts {
 		if d.pause != nil && (x.control.Flush() != nil || !d.pause(i)) {
-			x.settle(x.left(d.outcome))
+			x.abandon(d.outcome)
 			return
 		}
 		if !x.write(p, d, i == len(d.parts)-1) {
-			x.settle(x.left(d.outcome))
+			x.abandon(d.outcome)
 			return
 		}
 	}
 	if x.control.Flush() != nil {
-		x.settle(x.left(d.outcome))
+		x.abandon(d.outcome)
 	} else if d.after != nil {
 		d.after(x)
 	}
@@ -163,13 +163,21 @@ func (x *exchange) write(p part, d delivery, last bool) bool {
 	return true
 }
 
+// abandon is for an answer that could not be sent to its end. Where Close is
+// why, it closes the connection too: a handler that returned before Close came
+// to that would give a stream a good end.
+func (x *exchange) abandon(would Outcome) {
+	x.settle(x.left(would))
+	if x.s.isClosed() {
+		panic(http.ErrAbortHandler)
+	}
+}
+
 // left is what becomes of a request whose answer could not be sent to its end:
 // that is the client's doing, unless the server was closed.
 func (x *exchange) left(would Outcome) Outcome {
-	select {
-	case <-x.s.closed:
+	if x.s.isClosed() {
 		return Faulty
-	default:
 	}
 	if would == Charged {
 		return Abandoned

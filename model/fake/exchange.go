@@ -48,7 +48,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f wire) {
 	}
 	switch {
 	case !x.wait(latency):
-		x.settle(x.left(Charged))
+		x.abandon(Charged)
 	case fault.problem != nil:
 		x.refuse(x.faulty(fault, rule, m))
 	default:

@@ -57,12 +57,19 @@ func (s *Server) Close() error {
 func (s *Server) add() bool {
 	s.ending.Lock()
 	defer s.ending.Unlock()
+	if s.isClosed() {
+		return false
+	}
+	s.work.Add(1)
+	return true
+}
+
+func (s *Server) isClosed() bool {
 	select {
 	case <-s.closed:
-		return false
-	default:
-		s.work.Add(1)
 		return true
+	default:
+		return false
 	}
 }
 

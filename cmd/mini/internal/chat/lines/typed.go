@@ -36,8 +36,8 @@ const maxTyped = 1 << 20
 func (t *Typed) Read(ctx context.Context, p Prompt) (string, error) {
 	again := func() { _, _ = io.WriteString(t.out, p.Text) } // only for people
 	if !p.Idle {
+		defer whenContinued(again)() // before the prompt stands there: Ctrl-Z may come at once
 		again()
-		defer whenContinued(again)()
 	}
 	if p.Secret {
 		text, err := term.ReadPassword(int(t.in.Fd()))
