@@ -43,6 +43,9 @@ type Session struct {
 	Allow func() error
 	// Supervisor decides on each command; nil allows all of them.
 	Supervisor Supervisor
+	// Tools answers what commands ask for by mini-tool; nil gives them nothing to
+	// ask. It is heeded where the sandbox can carry it (env.Info.Tools).
+	Tools Toolbox
 	// Person is asked what no program decides; nil asks nobody.
 	Person Person
 	// Talk is how the attempt is spoken to while it works; may be nil.

@@ -22,6 +22,10 @@ import (
 // order.
 func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
+	r.asking.run = r
+	if s.Tools != nil && r.info.Tools {
+		r.abilities = s.Tools.Abilities()
+	}
 	r.limits = Limits{Steps: a.cfg.StepLimit, Cost: a.cfg.CostLimit}
 	r.recall()
 	err := r.attempt(ctx)
@@ -60,7 +64,7 @@ func (r *run) attempt(ctx context.Context) (err error) {
 	defer detach()
 	ctx, stop := r.clock.bound(ctx, r.cfg.wallTime(), ErrTimeExceeded)
 	defer stop()
-	for _, prepare := range []func(context.Context) error{r.startup, r.scrub, r.open, r.rebuild} {
+	for _, prepare := range []func(context.Context) error{r.equip, r.startup, r.scrub, r.open, r.rebuild} {
 		if err := prepare(ctx); err != nil {
 			return err
 		}

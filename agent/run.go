@@ -19,6 +19,8 @@ type run struct {
 	*Agent
 	Session
 	info        env.Info
+	abilities   Abilities
+	asking      Attempt // what tools know of this
 	messages    []model.Message
 	records     []int // of the messages, in the journal
 	counted     count
@@ -77,7 +79,7 @@ func (r *run) say(messages ...trajectories.Message) error {
 }
 
 func (r *run) variables() map[string]any {
-	return r.cfg.variables(r.Task, r.info, r.steps, float64(r.cost), r.clock.worked().Seconds())
+	return r.cfg.variables(r.Task, r.info, r.abilities, r.steps, float64(r.cost), r.clock.worked().Seconds())
 }
 
 func (r *run) checkLimits() error {
@@ -140,12 +142,14 @@ func (r *run) execute(ctx context.Context, script string, own bool) (res env.Res
 	defer done()
 	start := time.Now()
 	command, shown := r.shownTo(r.Command(script), own)
+	command, lost := r.tooled(command)
 	res, err = r.Environment.Execute(within, command)
 	shown()
 	halted = err != nil && ctx.Err() == nil && errors.Is(context.Cause(within), errHalted)
 	x := executionRecord(script, start, kept(res, r.cfg.JournalOutput), r.exception(res, halted))
 	x.Person = own
 	_, recErr := r.Recorder.Append(trajectories.TypeExecution, x)
+	recErr = errors.Join(lost(), recErr)
 	r.publishExecution(x, res)
 	switch _, lost := errors.AsType[*env.Error](err); {
 	case halted && !lost:

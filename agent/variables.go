@@ -17,6 +17,7 @@ var (
 		"task", "instance",
 		"system", "node", "release", "version", "machine", // uname of the sandbox
 		"cwd", "network",
+		"tools", "skills", // lists of what the commands of this run can ask for, each with name, usage and about
 		"protocol", "action_tag", "tool_calls", "image_marker",
 		"step_limit", "cost_limit", "wall_time_limit_seconds", "timeout_seconds",
 		"n_model_calls", "model_cost", "elapsed_seconds",
@@ -31,11 +32,12 @@ var (
 )
 
 // variables are those of a session at this moment.
-func (c Config) variables(t Task, info env.Info, steps int, cost, elapsed float64) map[string]any {
+func (c Config) variables(t Task, info env.Info, can Abilities, steps int, cost, elapsed float64) map[string]any {
 	return map[string]any{
 		"task": t.Text, "instance": orEmpty(t.Instance),
 		"system": info.System, "node": info.Node, "release": info.Release, "version": info.Version, "machine": info.Machine,
 		"cwd": info.Dir, "network": info.Network,
+		"tools": described(can.Tools), "skills": described(can.Skills),
 		"protocol": c.protocolName(), "action_tag": cmp.Or(c.ActionTag, protocol.DefaultTag), "tool_calls": cmp.Or(c.ToolCalls, CallsAll),
 		"image_marker": c.imageMarker(),
 		"step_limit":   c.StepLimit, "cost_limit": c.CostLimit, "wall_time_limit_seconds": c.WallTimeLimit,
@@ -61,7 +63,7 @@ func formatErrorValues(message string, actions int, finish string, truncated boo
 // Columns differ from row to row, so every column a template asks for is
 // there; Check has the real ones.
 func sampleVariables(c Config) map[string]any {
-	vars := c.variables(Task{Text: "task"}, env.Info{System: "Linux", Machine: "x86_64", Dir: "/"}, 0, 0, 0)
+	vars := c.variables(Task{Text: "task"}, env.Info{System: "Linux", Machine: "x86_64", Dir: "/"}, Abilities{}, 0, 0, 0)
 	columns := map[string]any{}
 	for _, text := range []string{
 		c.SystemTemplate, c.InstanceTemplate, c.ObservationTemplate, c.FormatErrorTemplate, c.StartupCommand,

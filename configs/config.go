@@ -12,7 +12,11 @@ package configs
 
 import (
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/delegate"
+	"github.com/minibench/mini/agent/memory"
 	"github.com/minibench/mini/agent/policy"
+	"github.com/minibench/mini/agent/skills"
+	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -27,6 +31,11 @@ type Config struct {
 	Eval        Eval         `yaml:"eval"`
 	// Policy says which commands run, which do not, and which are asked about.
 	Policy policy.Config `yaml:"policy"`
+	// What commands can ask for by mini-tool; all of it is off unless it is set.
+	Tools  tools.Settings  `yaml:"tools"`
+	Skills skills.Config   `yaml:"skills"`
+	Memory memory.Config   `yaml:"memory"`
+	Agents delegate.Config `yaml:"agents"`
 }
 
 // Model says which model answers.

@@ -119,6 +119,9 @@ type Command struct {
 	// command is over is it known what its end is; the end comes then, in one
 	// go (see Result.Head). An output that begins with a marker comes whole.
 	Watch func(piece []byte)
+	// Tools, where it is not nil, is what the command can ask for. Environments
+	// without Info.Tools do not heed it.
+	Tools *Tools
 }
 
 // Result is what a command did. Stdout and stderr share one pipe, so Output
@@ -188,6 +191,8 @@ type Info struct {
 	Dir string `json:"cwd"`
 	// Network says whether commands can reach a network.
 	Network bool `json:"network"`
+	// Tools says that commands can ask, see Command.Tools.
+	Tools bool `json:"tools,omitempty"`
 	// Disposable says that Dir, and all below it, is the sandbox's own and goes
 	// with it; in a container (see Image) so do all files that commands can
 	// change. On the host, what lies around Dir is somebody's, and commands may

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -104,6 +105,10 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 	if b.Supervise != nil {
 		supervisor = b.Supervise(in)
 	}
+	tools, err := b.tools(in, n)
+	if err != nil {
+		return ended(journal, start, err)
+	}
 	bus, done := b.events(in, n)
 	defer done()
 	return b.Agent.Run(ctx, agent.Session{
@@ -114,9 +119,18 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 		Recorder:    w,
 		Allow:       b.purse.take,
 		Supervisor:  supervisor,
+		Tools:       tools,
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
 		Past:        journal.past,
 	})
+}
+
+// tools are what the commands of an attempt can ask for.
+func (b *Batch) tools(in datasets.Instance, n int) (agent.Toolbox, error) {
+	if b.Tools == nil {
+		return nil, nil //nolint:nilnil // nothing is one of the things to have
+	}
+	return b.Tools(in, filepath.Dir(b.Folder.journal(in.ID, n)))
 }
 
 // events is the bus of an attempt; nil where nobody listens.

@@ -88,6 +88,9 @@ type Batch struct {
 	// what it submitted, as preds.json has it. It is called by the workers, several
 	// at once, and must be quick. nil tells nobody.
 	Submitted func(in datasets.Instance, sample int, p trajectories.Prediction)
+	// Tools makes what the commands of an attempt can ask for by mini-tool; dir is
+	// the folder of its journal. nil, and a nil Toolbox, give them nothing.
+	Tools func(in datasets.Instance, dir string) (agent.Toolbox, error)
 	// Supervise makes what decides on each command of an attempt at an instance;
 	// nil lets all of them run.
 	Supervise func(in datasets.Instance) agent.Supervisor

@@ -31,6 +31,7 @@ const (
 	TypeContext   Type = "context"   // Context: what the next call was sent, if not all messages
 	TypeCall      Type = "call"      // Call: what one query of the model took
 	TypeExecution Type = "execution" // Execution: what one command did
+	TypeTool      Type = "tool"      // ToolCall: what a command asked of mini, before its execution
 	TypeDecision  Type = "decision"  // Decision: whether a command might run, and who said so
 	TypeLimits    Type = "limits"    // Limits: a person raised them
 	TypeScrub     Type = "scrub"     // Scrub: the repository was made honest
@@ -255,6 +256,22 @@ func (x Execution) form() any {
 		Output  any    `json:"output"`
 		rest
 	}{x.Command, x.Output.form(), rest(x)}
+}
+
+// ToolCall is what a command asked for by mini-tool, and what it was answered. It
+// precedes the execution of that command. What people and programs are to know
+// beyond the answer is in Details.
+type ToolCall struct {
+	Name     string          `json:"name"`
+	Args     []string        `json:"args,omitempty"` // after the name
+	Input    Bytes           `json:"input,omitempty"`
+	Dir      string          `json:"dir,omitempty"`
+	Output   Bytes           `json:"output"`
+	Errors   Bytes           `json:"errors,omitempty"`
+	ExitCode int             `json:"returncode"`
+	Start    time.Time       `json:"start"`
+	Duration Seconds         `json:"duration"`
+	Details  json.RawMessage `json:"details,omitempty"`
 }
 
 // Process is a process that a command left running.

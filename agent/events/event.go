@@ -1,6 +1,7 @@
 package events
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -23,6 +24,7 @@ const (
 	KindFormatError   Kind = "format_error"
 	KindTold          Kind = "told"
 	KindLimitReached  Kind = "limit_reached"
+	KindToolCalled    Kind = "tool_called"
 	KindCompacted     Kind = "compacted"
 	KindEnded         Kind = "ended"
 	KindLost          Kind = "lost"
@@ -177,6 +179,18 @@ type LimitReached struct {
 	Raised bool       `json:"raised,omitempty"`
 }
 
+// ToolCalled says that a command asked for something by mini-tool, and was
+// answered.
+type ToolCalled struct {
+	Step     int                  `json:"step"`
+	Name     string               `json:"name"`
+	Args     []string             `json:"args,omitempty"`
+	ExitCode int                  `json:"exit_code"`
+	Duration trajectories.Seconds `json:"duration"`
+	// Details are what the tool says for people and programs, beside its answer.
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
 // Compacted says that the model no longer gets the whole history. No agent
 // publishes it yet.
 type Compacted struct {
@@ -234,6 +248,9 @@ func (Told) Kind() Kind { return KindTold }
 
 // Kind implements Event.
 func (LimitReached) Kind() Kind { return KindLimitReached }
+
+// Kind implements Event.
+func (ToolCalled) Kind() Kind { return KindToolCalled }
 
 // Kind implements Event.
 func (Compacted) Kind() Kind { return KindCompacted }

@@ -126,6 +126,7 @@ var readers = map[Kind]func([]byte) (Event, error){
 	KindFormatError:   reader[FormatError],
 	KindTold:          reader[Told],
 	KindLimitReached:  reader[LimitReached],
+	KindToolCalled:    reader[ToolCalled],
 	KindCompacted:     reader[Compacted],
 	KindEnded:         reader[Ended],
 	KindLost:          reader[Lost],

@@ -64,6 +64,10 @@ var rules = []rule{
 	{pkg: "agent/policy", may: []string{"agent", "agent/worktree", "agent/policy/shell", "env", "model", "trajectories"}},
 	{pkg: "agent/policy/shell"},
 	{pkg: "agent/policy/decider", may: []string{"agent", "agent/worktree", "agent/policy", "agent/policy/shell", "env", "model", "trajectories"}},
+	{pkg: "agent/tools", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "agent/skills", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "agent/memory", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "agent/delegate", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "agent/pictures", may: []string{"env", "model"}, std: true},
 	{pkg: "agent/pictures/web", may: []string{"agent/pictures", "env", "model"}, std: true},
 	{pkg: "agent/worktree", may: []string{"env"}},
@@ -98,7 +102,7 @@ var rules = []rule{
 		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
 	}},
-	{pkg: "configs", may: []string{"agent", "agent/policy", "agent/policy/shell", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "configs", may: []string{"agent", "agent/tools", "agent/skills", "agent/memory", "agent/delegate", "agent/policy", "agent/policy/shell", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "examples/embed", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
 }
 

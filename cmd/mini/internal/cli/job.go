@@ -93,9 +93,14 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	if err != nil {
 		return errors.Join(before(err), boxes.Close())
 	}
+	can, err := newAbilities(ctx, j.cfg)
+	if err != nil {
+		return errors.Join(before(err), boxes.Close())
+	}
+	defer can.Close() //nolint:errcheck // what it had connected to ends with the process
 	b := runner.Batch{
-		Supervise: supervise,
-		Folder:    folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
+		Supervise: supervise, Tools: can.forAttempt,
+		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
 		Workers: j.cfg.Run.Workers, Samples: j.cfg.Run.Attempts, MaxTries: j.cfg.Run.MaxTries, MaxProviderFailures: j.cfg.Run.MaxProviderFailures,
 		Budget: runner.Budget{Cost: j.cfg.Run.TotalCostLimit, Calls: j.cfg.Run.TotalCalls},
 		Redo:   j.redo, ResumeAttempts: j.cfg.Run.ResumeAttempts, Sync: j.cfg.Run.Fsync, Keep: keeps(j.cfg.Run.Keep), Branch: j.branch,
@@ -352,6 +357,7 @@ func headerOf(cfg *configs.Resolved, environmentClass string) (trajectories.Head
 	if supervised(cfg, environmentClass) {
 		settings["policy"] = redacted.Policy
 	}
+	addAbilities(settings, redacted)
 	config, err := json.Marshal(settings)
 	image := ""
 	if !onHost(environmentClass) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/minibench/mini/agent"
@@ -186,12 +187,21 @@ func (t *task) run(ctx context.Context, journal *trajectories.Journal) (trajecto
 		return failed(err)
 	}
 	t.interrupts.set(t.chat)
+	can, err := newAbilities(ctx, t.cfg)
+	if err != nil {
+		return failed(errors.Join(err, box.Close(ctx)))
+	}
+	defer can.Close() //nolint:errcheck // what it had connected to ends with the process
+	tools, err := can.toolbox(toolPlace{in: t.in, dir: filepath.Dir(t.files.journal), workspace: t.workspace()})
+	if err != nil {
+		return failed(errors.Join(err, box.Close(ctx)))
+	}
 	watched := t.watch(ctx)
 	out := t.agent.Run(ctx, agent.Session{
 		Model: m, Environment: box, Recorder: journal, Past: t.past,
 		Task:   agent.Task{Text: t.in.ProblemStatement, Instance: t.in.Fields()},
 		Events: t.bus, Opening: events.RunStarted{Model: modelName(t.cfg), Environment: t.boxes.class},
-		Supervisor: t.chat, Person: t.chat, Talk: t.talk,
+		Tools: tools, Supervisor: t.chat, Person: t.chat, Talk: t.talk,
 	})
 	t.bus.Close()
 	<-watched
@@ -201,6 +211,14 @@ func (t *task) run(ctx context.Context, journal *trajectories.Journal) (trajecto
 		err = sayKept(end, t.Err, box)
 	}
 	return out, errors.Join(err, box.Close(end))
+}
+
+// workspace is the user's own folder, where that is worked in.
+func (t *task) workspace() string {
+	if !onHost(t.boxes.class) {
+		return ""
+	}
+	return t.dir()
 }
 
 // watch shows what happens until the bus is closed; the channel is closed when all

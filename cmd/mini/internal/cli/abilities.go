@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/delegate"
+	"github.com/minibench/mini/agent/memory"
+	"github.com/minibench/mini/agent/skills"
+	"github.com/minibench/mini/agent/tools"
+	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/datasets"
+)
+
+// abilities are what the configuration gives to commands beside the shell: what
+// all attempts share of them.
+type abilities struct {
+	cfg *configs.Resolved
+	all []ability
+}
+
+// ability makes the tools of one kind.
+type ability interface {
+	// tools are those of one attempt.
+	tools(p toolPlace) ([]tools.Tool, error)
+	Close() error
+}
+
+// toolPlace is where an attempt keeps what it has beside its journal.
+type toolPlace struct {
+	in datasets.Instance
+	// dir is the folder of the attempt's journal, workspace the user's own folder
+	// that it works in; empty in a batch.
+	dir       string
+	workspace string
+}
+
+// newAbilities connects to what is configured. It is nil where that is nothing.
+func newAbilities(ctx context.Context, cfg *configs.Resolved) (_ *abilities, err error) {
+	a := &abilities{cfg: cfg}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+		}
+	}()
+	for _, make := range []func(context.Context, *configs.Resolved) (ability, error){
+		newFileTools, newHostTools, newMCPTools, newSkillTools, newMemoryTools, newDelegateTools,
+	} {
+		one, err := make(ctx, cfg)
+		if err != nil {
+			return nil, err
+		}
+		if one != nil {
+			a.all = append(a.all, one)
+		}
+	}
+	if len(a.all) == 0 {
+		return nil, nil //nolint:nilnil // nothing is configured
+	}
+	return a, nil
+}
+
+// toolbox is what an attempt's commands can ask for; nil where that is nothing.
+func (a *abilities) toolbox(p toolPlace) (agent.Toolbox, error) {
+	if a == nil {
+		return nil, nil //nolint:nilnil // likewise
+	}
+	c := tools.Config{Allow: a.cfg.Tools.Allow, Timeout: duration(a.cfg.Tools.Timeout), MaxOutput: a.cfg.Tools.MaxOutput}
+	for _, one := range a.all {
+		list, err := one.tools(p)
+		if err != nil {
+			return nil, err
+		}
+		c.Tools = append(c.Tools, list...)
+	}
+	box, err := tools.New(c)
+	if err != nil {
+		return nil, err // not a typed nil
+	}
+	return box, nil
+}
+
+// forAttempt is the toolbox of an attempt of a batch.
+func (a *abilities) forAttempt(in datasets.Instance, dir string) (agent.Toolbox, error) {
+	return a.toolbox(toolPlace{in: in, dir: dir})
+}
+
+// addAbilities adds to the settings of a journal's header those of abilities that
+// are on.
+func addAbilities(settings map[string]any, cfg configs.Config) {
+	for name, section := range map[string]any{"tools": cfg.Tools, "skills": cfg.Skills, "memory": cfg.Memory, "agents": cfg.Agents} {
+		if !isOff(section) {
+			settings[name] = section
+		}
+	}
+}
+
+// isOff says that a section gives commands nothing to ask for.
+func isOff(section any) bool {
+	switch s := section.(type) {
+	case tools.Settings:
+		return !s.Files && !s.Recall && len(s.Search) == 0 && len(s.Host) == 0 && len(s.MCP) == 0
+	case skills.Config:
+		return len(s.Use) == 0
+	case memory.Config:
+		return (s.Notes == "" || s.Notes == "off") && !s.Goals
+	case delegate.Config:
+		return !s.Enabled
+	}
+	return true
+}
+
+// Close ends what was connected to.
+func (a *abilities) Close() error {
+	if a == nil {
+		return nil
+	}
+	var errs []error
+	for _, one := range slices.Backward(a.all) {
+		errs = append(errs, one.Close())
+	}
+	return errors.Join(errs...)
+}
