@@ -139,7 +139,7 @@ func (l *Local) start(ctx context.Context) error {
 		Name:    "the local environment in " + c.Dir,
 		Program: c.Helper,
 		Env:     c.environ(),
-		Setup:   helper.Setup{Dir: c.Dir, Interpreter: c.Interpreter},
+		Setup:   helper.Setup{Dir: c.Dir, Interpreter: c.Interpreter, ToolDir: c.Helper.ToolDir()},
 		Timeout: c.Timeout, OutputLimit: c.OutputLimit,
 	})
 	l.runner = box
