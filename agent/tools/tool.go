@@ -62,6 +62,9 @@ type Call struct {
 type Result struct {
 	// Output is what the model sees.
 	Output string
+	// Size is how long the output was, in bytes, where the tool itself did not keep
+	// all of it; 0 where Output is whole.
+	Size int64
 	// ExitCode is mini-tool's; a tool that could not do what it was asked for, and
 	// says so in Output, has another than 0.
 	ExitCode int

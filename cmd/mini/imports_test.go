@@ -65,6 +65,8 @@ var rules = []rule{
 	{pkg: "agent/policy/shell"},
 	{pkg: "agent/policy/decider", may: []string{"agent", "agent/worktree", "agent/policy", "agent/policy/shell", "env", "model", "trajectories"}},
 	{pkg: "agent/tools", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "agent/tools/host", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "agent/tools/mcp", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "agent/skills", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "agent/memory", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "agent/delegate", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
