@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/agent/tools"
+	"github.com/minibench/mini/agent/tools/family"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
 )
@@ -124,11 +125,11 @@ func (t *Tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 	out, errs := &head{most: env.MaxToolAnswer}, &tail{most: maxErrors}
 	cmd.Stdout, cmd.Stderr = out, errs
 	cmd.WaitDelay = lingering
-	f := newFamily(cmd, t.config.Env)
-	cmd.Cancel = f.kill
+	f := family.New(cmd, t.config.Env)
+	cmd.Cancel = f.Kill
 	err = cmd.Run()
 	if cmd.Process != nil {
-		f.end() // what it left in the background
+		_ = f.End() // what it left in the background
 	}
 	res := tools.Result{Output: string(out.data), Size: out.size, Details: Details{cmd.ProcessState.ExitCode(), errs.String(), out.size}}
 	exit, failed := errors.AsType[*exec.ExitError](err)

@@ -1,5 +1,5 @@
 //go:build unix && !linux
 
-package host
+package family
 
 func sweep(string) {}
