@@ -32,6 +32,8 @@ type Spec struct {
 	Usage string
 	// About says in a sentence what it is good for.
 	About string
+	// Help is what else is told of it to who asks for it; may be empty.
+	Help string
 	// Timeout bounds a call; 0 is the registry's. Negative is none, for tools that
 	// end by themselves.
 	Timeout time.Duration
