@@ -61,8 +61,22 @@ func (s *Server) start(ctx context.Context) (*link, error) {
 		defer close(c.ended)
 		_ = cmd.Wait() // it is over, one way or another
 	}()
-	l := &link{end: c.end, after: func() { out.Close() }, last: c.said.last} //nolint:errcheck // read only
+	l := &link{end: c.end, after: func() { out.Close() }, last: c.last} //nolint:errcheck // read only
 	return s.handshake(ctx, &sdk.IOTransport{Reader: io.NopCloser(out), Writer: in, MaxLineLength: maxFrame}, l)
+}
+
+// lastWords is how long a program that may be ending is given to say why.
+const lastWords = 300 * time.Millisecond
+
+// last is what it said last on its standard error.
+func (c *child) last() string {
+	patience := time.NewTimer(lastWords)
+	defer patience.Stop()
+	select {
+	case <-c.ended:
+	case <-patience.C:
+	}
+	return c.said.last()
 }
 
 // end has the program end, and kills what is left.

@@ -32,10 +32,10 @@ func (t *tool) Spec() tools.Spec { return t.spec }
 
 // Details are what goes on record beside the answer.
 type Details struct {
-	Server     string `json:"server"`
-	Tool       string `json:"tool"` // as the server calls it
-	Arguments  any    `json:"arguments,omitempty"`
-	Structured any    `json:"structured,omitempty"`
+	Server     string         `json:"server"`
+	Tool       string         `json:"tool"` // as the server calls it
+	Arguments  map[string]any `json:"arguments,omitempty"`
+	Structured any            `json:"structured,omitempty"`
 }
 
 // Call implements tools.Tool.
