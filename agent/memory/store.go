@@ -73,8 +73,8 @@ type Added struct {
 	Aside *Aside
 }
 
-// Add keeps a text; an empty category is General. What cannot be kept is an error
-// that is ErrMistake.
+// Add keeps a text; an empty category is General. A text or a category that cannot
+// be kept is an error that is ErrMistake; that there are too many notes is another.
 func (s *Store) Add(ctx context.Context, cat, words string) (Added, error) {
 	var a Added
 	var err error
@@ -92,9 +92,9 @@ func (s *Store) Add(ctx context.Context, cat, words string) (Added, error) {
 		}
 		switch {
 		case len(c.Notes) >= MaxNotes || c.Next >= maxID:
-			return false, mistakef("there are %d notes, and more cannot be kept; remove some that nobody needs", len(c.Notes))
+			return false, fmt.Errorf("there are %d notes, and more cannot be kept; remove some that nobody needs", len(c.Notes))
 		case c.size()+len(a.Text) > MaxText:
-			return false, mistakef("the notes have %d bytes, and at most %d can be kept; remove some that nobody needs", c.size(), MaxText)
+			return false, fmt.Errorf("the notes have %d bytes, and at most %d can be kept; remove some that nobody needs", c.size(), MaxText)
 		}
 		a.ID, a.Time = c.Next, time.Now().UTC().Truncate(time.Second)
 		c.Next++

@@ -17,8 +17,8 @@ type Tailer interface {
 // Tail is what the tools have to say at the end of a prompt.
 func (r *Registry) Tail(a *agent.Attempt) map[string]any {
 	all := map[string]any{}
-	for _, t := range r.config.Tools {
-		if tailer, ok := t.(Tailer); ok {
+	for _, t := range r.tools {
+		if tailer, ok := t.Tool.(Tailer); ok {
 			maps.Copy(all, tailer.Tail(a))
 		}
 	}
