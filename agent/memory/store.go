@@ -64,6 +64,15 @@ func (s *Store) Notes(ctx context.Context) ([]Note, *Aside, error) {
 	return c.Notes, aside, nil
 }
 
+// Peek is like Notes, and changes nothing: a file that cannot be read is an error.
+func (s *Store) Peek() ([]Note, error) {
+	c, err := read(s.path)
+	if err != nil {
+		return nil, err
+	}
+	return c.Notes, nil
+}
+
 // Added is what became of a new note.
 type Added struct {
 	Note
