@@ -124,10 +124,7 @@ func TestMistakes(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	s := newStore(t)
-	long := strings.Repeat("x", memory.MaxNote-4)
-	for i := range memory.MaxText / memory.MaxNote {
-		add(t, s, "", fmt.Sprintf("%03d %s", i, long))
-	}
+	writeFile(t, s.Path(), `{"version":1,"next":1,"notes":[`+long(memory.MaxText/memory.MaxNote, memory.MaxNote)+"]}")
 	_, err := s.Add(t.Context(), "", "one more byte")
 	if err == nil || errors.Is(err, memory.ErrMistake) || !strings.Contains(err.Error(), "at most 262144 can be kept") {
 		t.Error(err)
@@ -188,7 +185,7 @@ func TestDamagedFilesArePutAside(t *testing.T) {
 		"huge":            {full() + strings.Repeat(" ", 3<<20), "larger than 2 MB"},
 		"deeply nested":   {strings.Repeat("[", 1<<20), "not the JSON of notes"},
 		"wrong time":      {note(strings.Replace(ok, "2026-11-22T17:00:00Z", "yesterday", 1)), "not the JSON of notes"},
-		"all is too much": {`{"version":1,"next":1,"notes":[` + tooMuch() + "]}", "more than 256 KB"},
+		"all is too much": {`{"version":1,"next":1,"notes":[` + long(70, 4000) + "]}", "more than 256 KB"},
 	}
 	for name, tt := range tests {
 		for who, use := range map[string]func(*memory.Store) (*memory.Aside, error){
@@ -220,11 +217,11 @@ func TestDamagedFilesArePutAside(t *testing.T) {
 	}
 }
 
-// tooMuch are notes with more text than a file may have.
-func tooMuch() string {
+// long are n notes of so many bytes each, as they stand in a file.
+func long(n, size int) string {
 	var all []string
-	for i := range 70 {
-		all = append(all, fmt.Sprintf(`{"id":%d,"category":"a","text":%q,"time":"2026-11-22T17:00:00Z"}`, i+1, strings.Repeat("x", 4000)))
+	for i := range n {
+		all = append(all, fmt.Sprintf(`{"id":%d,"category":"a","text":%q,"time":"2026-11-22T17:00:00Z"}`, i+1, strings.Repeat("x", size)))
 	}
 	return strings.Join(all, ",")
 }
