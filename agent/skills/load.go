@@ -68,11 +68,16 @@ func Load(from ...Source) *Set {
 type loader struct {
 	set  *Set
 	from map[string]string // which source a skill is of
+	at   string            // the folder that is looked at
 }
 
-func (l *loader) problem(p Problem) { l.set.Problems = append(l.set.Problems, p) }
+func (l *loader) problem(p Problem) {
+	p.folder = l.at
+	l.set.Problems = append(l.set.Problems, p)
+}
 
 func (l *loader) source(s Source) {
+	l.at = s.Name
 	files, done, err := s.open()
 	if errors.Is(err, fs.ErrNotExist) && s.Optional {
 		return
@@ -170,6 +175,8 @@ func (l *loader) skill(s Source, name string, open opener) {
 	if name == "." { // the source is the skill
 		folder = s.base()
 	}
+	l.at = at("")
+	defer func() { l.at = s.Name }()
 	whole := func(text string) { l.problem(Problem{Skill: folder, File: at(""), Text: text}) }
 	files, done, err := open()
 	if err != nil {
@@ -182,7 +189,7 @@ func (l *loader) skill(s Source, name string, open opener) {
 	defer done.Close() //nolint:errcheck // nothing was written
 	data, err := readFile(files, fileName, MaxText+1)
 	if errors.Is(err, fs.ErrNotExist) {
-		whole("there is no " + fileName + " in it")
+		l.problem(Problem{Skill: folder, File: at(""), Text: "there is no " + fileName + " in it", Warning: true})
 		return
 	}
 	if err != nil {

@@ -13,9 +13,10 @@
 //
 //	set := skills.Load(skills.Folder("/etc/skills"), skills.Shipped())
 //	use, err := set.Use([]string{"bisecting-regressions"})
+//	bundle, err := skills.NewBundle(use)
 //	box, err := tools.New(tools.Config{
-//		Tools:  []tools.Tool{skills.NewTool(use, skills.Options{})},
-//		Skills: skills.Abilities(use),
+//		Tools:  []tools.Tool{bundle.Tool(skills.Options{})},
+//		Skills: bundle.Abilities(),
 //	})
 //
 // It does not decide what a model may do: AllowedTools is advice, until a
@@ -33,8 +34,6 @@ import (
 	"strings"
 
 	"github.com/agnivade/levenshtein"
-
-	"github.com/minibench/mini/agent"
 )
 
 // Config is the section skills of a configuration.
@@ -150,6 +149,8 @@ type Problem struct {
 	Line    int    `json:"line,omitempty"`
 	Text    string `json:"text"`
 	Warning bool   `json:"warning,omitempty"`
+
+	folder string
 }
 
 // String has it on one line. File may have any bytes in it, as names of files do.
@@ -163,6 +164,9 @@ func (p Problem) String() string {
 	}
 	return at + ": " + p.Text
 }
+
+// Folder is the folder of the skill that it is about, with its Source.
+func (p Problem) Folder() string { return p.folder }
 
 // Find is the skill of a name.
 func (s *Set) Find(name string) (Skill, bool) {
@@ -224,10 +228,12 @@ func (s *Set) Use(names []string) ([]Skill, error) {
 func (s *Set) missing(name string) error {
 	e := &MissingError{Name: name}
 	for _, p := range s.Problems {
-		if p.Skill == name && !p.Warning {
+		if p.Skill == name && (e.Problem == nil || e.Problem.Warning && !p.Warning) {
 			e.Problem = &p
-			return e
 		}
+	}
+	if e.Problem != nil {
+		return e
 	}
 	var names []string
 	for _, one := range s.Skills {
@@ -266,12 +272,3 @@ func nearest(name string, names []string) string {
 
 // alike is how many letters at the beginning make two names related.
 const alike = 5
-
-// Abilities are skills as prompts tell of them.
-func Abilities(use []Skill) []agent.Ability {
-	var all []agent.Ability
-	for _, s := range use {
-		all = append(all, agent.Ability{Name: s.Name, Usage: ToolName + " " + s.Name, About: s.Description})
-	}
-	return all
-}

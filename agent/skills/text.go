@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 	"unicode"
@@ -9,6 +10,14 @@ import (
 
 // named is what a skill may be called; two hyphens in a row are refused beside it.
 var named = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+
+// CheckName says why no skill can have a name; nil where one can.
+func CheckName(name string) error {
+	if bad := badName(name); bad != "" {
+		return errors.New("the name of a skill " + strings.Replace(bad, "is not made", "is made", 1))
+	}
+	return nil
+}
 
 // badName says what is wrong with a name; "" is nothing.
 func badName(name string) string {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/env"
 )
@@ -31,10 +32,40 @@ type Options struct {
 	Dir func() (string, error)
 }
 
+// Bundle is skills in use and their files, read once for all attempts.
+type Bundle struct {
+	use  []Skill
+	tree []byte // a tar stream; nil where there are no files
+}
+
+// NewBundle reads the files of skills, see Set.Use. Nothing is read after it.
+func NewBundle(use []Skill) (*Bundle, error) {
+	tree, err := pack(use)
+	if err != nil {
+		return nil, err
+	}
+	return &Bundle{use, tree}, nil
+}
+
+// Skills are those in use, by name. They are not to be changed.
+func (b *Bundle) Skills() []Skill { return b.use }
+
+// Abilities are they as prompts tell of them, see tools.Config.
+func (b *Bundle) Abilities() []agent.Ability {
+	var all []agent.Ability
+	for _, s := range b.use {
+		all = append(all, agent.Ability{Name: s.Name, Usage: ToolName + " " + s.Name, About: s.Description})
+	}
+	return all
+}
+
+// Tool makes the tool "skill" for one attempt.
+func (b *Bundle) Tool(o Options) *Tool { return &Tool{Bundle: b, options: o} }
+
 // Tool prints the texts of skills, and puts their files into the sandbox. It
 // belongs to one attempt.
 type Tool struct {
-	use     []Skill
+	*Bundle
 	options Options
 
 	mu      sync.Mutex
@@ -47,9 +78,6 @@ var (
 	_ tools.Preparer = (*Tool)(nil)
 )
 
-// NewTool makes the tool "skill" for the skills in use.
-func NewTool(use []Skill, o Options) *Tool { return &Tool{use: use, options: o} }
-
 // Spec implements tools.Tool.
 func (t *Tool) Spec() tools.Spec {
 	return tools.Spec{
@@ -58,9 +86,6 @@ func (t *Tool) Spec() tools.Spec {
 		MaxOutput: MaxText + MaxFiles*(MaxPath+64) + 4096,
 	}
 }
-
-// Skills are those in use, by name.
-func (t *Tool) Skills() []Skill { return t.use }
 
 // Called is what goes on record of a call.
 type Called struct {
@@ -76,7 +101,7 @@ func (t *Tool) Call(_ context.Context, c tools.Call) (tools.Result, error) {
 	case len(c.Args) == 0:
 		return tools.Result{Output: t.list()}, nil
 	case len(c.Args) > 1:
-		return tools.Result{}, tools.Usagef("it takes one name, not %d arguments\nusage: mini-tool %s", len(c.Args), t.Spec().Usage)
+		return tools.Result{}, tools.Usagef("it takes one name, not %d arguments", len(c.Args))
 	}
 	name := strings.TrimSpace(c.Args[0])
 	one, ok := (&Set{Skills: t.use}).Find(name)
@@ -163,13 +188,10 @@ func (t *Tool) Prepare(ctx context.Context, box env.Environment) error {
 	if t.dir != "" { // a child in the same sandbox prepares once more
 		return nil
 	}
-	tree, err := pack(t.use)
-	if tree == nil && err == nil {
+	if t.tree == nil {
 		return nil
 	}
-	if err == nil {
-		err = t.put(ctx, box, tree)
-	}
+	err := t.put(ctx, box)
 	if _, lost := errors.AsType[*env.Error](err); lost || ctx.Err() != nil {
 		return err
 	}
@@ -179,7 +201,7 @@ func (t *Tool) Prepare(ctx context.Context, box env.Environment) error {
 	return nil
 }
 
-func (t *Tool) put(ctx context.Context, box env.Environment, tree *bytes.Buffer) error {
+func (t *Tool) put(ctx context.Context, box env.Environment) error {
 	carrier, ok := box.(env.Files)
 	if !ok {
 		return errors.New("this sandbox does not take files")
@@ -191,7 +213,7 @@ func (t *Tool) put(ctx context.Context, box env.Environment, tree *bytes.Buffer)
 			return err
 		}
 	}
-	if err := carrier.Put(ctx, dir, tree); err != nil {
+	if err := carrier.Put(ctx, dir, bytes.NewReader(t.tree)); err != nil {
 		return err
 	}
 	t.dir = dir
@@ -204,7 +226,7 @@ var longAgo = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // pack is the tree of all files, in folders by the names of skills; nil for none.
 // Nobody may write to them. Git leaves them alone, where their folder is in a
 // working tree, as that of a repository in / is.
-func pack(use []Skill) (*bytes.Buffer, error) {
+func pack(use []Skill) ([]byte, error) {
 	p := &packer{folders: map[string]bool{}}
 	p.tar = tar.NewWriter(&p.tree)
 	for _, s := range use {
@@ -223,7 +245,7 @@ func pack(use []Skill) (*bytes.Buffer, error) {
 		}
 	}
 	if len(p.folders) == 0 {
-		return nil, nil //nolint:nilnil // as the comment says
+		return nil, nil
 	}
 	if err := p.file(".gitignore", []byte("*\n"), 0o444); err != nil {
 		return nil, err
@@ -231,7 +253,7 @@ func pack(use []Skill) (*bytes.Buffer, error) {
 	if err := p.tar.Close(); err != nil {
 		return nil, fmt.Errorf("pack skills: %w", err)
 	}
-	return &p.tree, nil
+	return p.tree.Bytes(), nil
 }
 
 type packer struct {
