@@ -118,17 +118,26 @@ func (c *cleaner) entry(e *trajectories.Entry) {
 		c.call(e.Call)
 	}
 	if e.Context != nil {
-		for i := range e.Context.Sent {
-			if m := e.Context.Sent[i].Message; m != nil {
-				c.text(&m.Content)
-				c.text(&m.Reasoning)
-				c.json(&m.Kept)
-				c.calls(m.Calls)
-			}
-		}
+		c.sent(e.Context)
+	}
+	if e.Recorded != nil {
+		c.text(&e.Recorded.Tail)
+		c.sent(e.Recorded)
 	}
 	for i := range e.Ran {
 		c.ran(&e.Ran[i])
+	}
+}
+
+// sent looks at what stands in a context alone. Contexts may share a message.
+func (c *cleaner) sent(s *trajectories.Context) {
+	for i := range s.Sent {
+		if m := s.Sent[i].Message; m != nil {
+			c.text(&m.Content)
+			c.text(&m.Reasoning)
+			c.json(&m.Kept)
+			c.calls(m.Calls)
+		}
 	}
 }
 
