@@ -91,7 +91,7 @@ func (r *run) compact(ctx context.Context) error {
 		r.warnOfLength(before)
 		return nil
 	}
-	if c.TokensAfter > limit {
+	if r.overlong = c.TokensAfter > limit; r.overlong {
 		r.warnOfLength(c.TokensAfter)
 	}
 	rec, err := r.Recorder.Append(trajectories.TypeCompaction, c)
@@ -99,7 +99,7 @@ func (r *run) compact(ctx context.Context) error {
 		return err
 	}
 	r.view.Compact(rec.ID, c)
-	r.counted, r.scale = count{}, s.scale
+	r.counted, r.scale, r.sizes = count{}, s.scale, nil
 	r.Events.Publish(events.Compacted{
 		Step: r.steps, Policy: c.Policy, MessagesBefore: c.MessagesBefore, MessagesAfter: c.MessagesAfter,
 		TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
@@ -122,15 +122,37 @@ func (r *run) warnOfLength(tokens int64) {
 // and an estimate of the rest.
 func (r *run) promptTokens() int64 {
 	h := r.history()
-	if h.Counted > 0 {
-		return h.counted() + r.estimate(h.Messages[h.Counted:])
+	if n := h.counted(); n > 0 {
+		rest := float64(r.sized(len(h.Messages)) - r.sized(h.Counted))
+		return n + int64(rest*max(1, r.factor()))
 	}
-	return r.scaled(h.Messages) + r.estimate([]model.Message{{Content: r.tailSaid}})
+	whole := r.sized(len(h.Messages)) + r.estimate([]model.Message{{Content: r.tailSaid}})
+	return int64(float64(whole) * r.factor())
 }
 
-// scaled is an estimate, by how far off estimates were at the last compaction.
-func (r *run) scaled(messages []model.Message) int64 {
-	return int64(cmp.Or(r.scale, 1) * float64(r.estimate(messages)))
+// factor is how many tokens the provider counts for one that is estimated, by its
+// newest count.
+func (r *run) factor() float64 {
+	if n := r.history().counted(); n > 0 {
+		r.scale = float64(n) / float64(max(1, r.sized(r.counted.messages)))
+	}
+	return cmp.Or(r.scale, 1)
+}
+
+// sized is about how many tokens the first messages have that the model is shown.
+// Each is estimated once.
+func (r *run) sized(n int) int64 {
+	for i := len(r.sizes); i < n; i++ {
+		size := r.estimate(r.view.Messages()[i : i+1])
+		if i > 0 {
+			size += r.sizes[i-1]
+		}
+		r.sizes = append(r.sizes, size)
+	}
+	if n == 0 {
+		return 0
+	}
+	return r.sizes[n-1]
 }
 
 func (r *run) estimate(messages []model.Message) int64 {

@@ -297,7 +297,8 @@ func (r *run) recall() {
 func (r *run) recompact(made []trajectories.Compacted, before int) []trajectories.Compacted {
 	for len(made) > 0 && made[0].Record < before {
 		r.view.Compact(made[0].Record, made[0].Compaction)
-		r.counted, made = count{}, made[1:]
+		r.overlong = made[0].TokensAfter > r.cfg.compactionTokens()
+		r.counted, r.sizes, made = count{}, nil, made[1:]
 	}
 	return made
 }

@@ -26,10 +26,12 @@ type run struct {
 	causes      []trajectories.Cause
 	view        trajectories.View // what of them the model is shown
 	counted     count
-	scale       float64 // tokens by estimated tokens, at the last compaction
+	scale       float64 // tokens by estimated tokens, at the last count
+	sizes       []int64 // estimates of what is shown, each with all before it
 	replies     int     // among the messages
 	facts       []fact
 	tailSaid    string // the newest
+	overlong    bool   // the last compaction left more than the limit
 	long        bool   // that a prompt is longer than the limit was said
 	clock       *clock
 	steps       int

@@ -27,11 +27,7 @@ type squeeze struct {
 type piece []trajectories.Block
 
 func (r *run) squeeze() *squeeze {
-	s := &squeeze{run: r, blocks: r.view.Blocks(), scale: cmp.Or(r.scale, 1), step: map[int]int{}}
-	h := r.history()
-	if n := h.counted(); n > 0 {
-		s.scale = float64(n) / float64(max(1, r.estimate(h.Messages[:h.Counted])))
-	}
+	s := &squeeze{run: r, blocks: r.view.Blocks(), scale: r.factor(), step: map[int]int{}}
 	replies := 0
 	for i, cause := range r.causes {
 		if cause == trajectories.CauseReply {
@@ -131,16 +127,24 @@ func (s *squeeze) steps(round []piece) (first, last int) {
 }
 
 // worthIt says whether summaries of rounds would save enough. A summary is taken
-// for a quarter of what it is of, or as long as it may be.
+// for a quarter of what it is of, or as long as it may be. Where the last compaction
+// has left more than the limit, which the next will not change, there must be as
+// many new messages as are kept: no summary is made for each step.
 func (s *squeeze) worthIt(rounds [][]piece) bool {
 	var saved int64
+	fresh := 0
 	longest := int64(float64(s.run.cfg.summaryMaxChars()) / 3.5)
 	for _, round := range rounds {
 		if old(round) {
 			continue
 		}
-		n := s.run.estimate(messagesOf(round))
+		all := messagesOf(round)
+		n := s.run.estimate(all)
+		fresh += len(all)
 		saved += n - min(longest, n/4)
+	}
+	if s.run.overlong && fresh < len(s.blocks)-s.keep {
+		return false
 	}
 	return s.scale*float64(saved) >= leastSaved*float64(s.run.cfg.compactionTokens())
 }
@@ -220,7 +224,7 @@ func (s *squeeze) label(round []piece, what string) string {
 	steps := fmt.Sprintf("Steps %d to %d ", first, last)
 	if first == last {
 		steps = fmt.Sprintf("Step %d ", first)
-		what = strings.Replace(what, "were ", "was ", 1)
+		what = strings.Replace(strings.Replace(what, "were ", "was ", 1), "are ", "is ", 1)
 	}
 	how := ""
 	if s.run.recalls() {
