@@ -46,6 +46,15 @@ func (s *scanner) clean(it *export.Item, training bool) []Found {
 	for i := range it.Setup {
 		c.ran(&it.Setup[i])
 	}
+	for i := range it.Compactions {
+		made := &it.Compactions[i]
+		c.record = made.Record
+		c.text(&made.Policy)
+		c.text(&made.Fallback)
+		for k := range made.Replaced {
+			c.message(&made.Replaced[k].Message)
+		}
+	}
 	for i := range it.Others {
 		c.record = it.Others[i].ID
 		c.json(&it.Others[i].Data)
@@ -121,7 +130,6 @@ func (c *cleaner) entry(e *trajectories.Entry) {
 		c.sent(e.Context)
 	}
 	if e.Recorded != nil {
-		c.text(&e.Recorded.Tail)
 		c.sent(e.Recorded)
 	}
 	for i := range e.Ran {
@@ -131,14 +139,19 @@ func (c *cleaner) entry(e *trajectories.Entry) {
 
 // sent looks at what stands in a context alone. Contexts may share a message.
 func (c *cleaner) sent(s *trajectories.Context) {
+	c.text(&s.Tail)
 	for i := range s.Sent {
 		if m := s.Sent[i].Message; m != nil {
-			c.text(&m.Content)
-			c.text(&m.Reasoning)
-			c.json(&m.Kept)
-			c.calls(m.Calls)
+			c.message(m)
 		}
 	}
+}
+
+func (c *cleaner) message(m *model.Message) {
+	c.text(&m.Content)
+	c.text(&m.Reasoning)
+	c.json(&m.Kept)
+	c.calls(m.Calls)
 }
 
 func (c *cleaner) calls(calls []model.Call) {

@@ -19,12 +19,13 @@ type summarized struct {
 // Summary implements runner.Summaries.
 func (s summarized) Summary(in datasets.Instance) (model.Model, error) { return s.by.For(in) }
 
-// provider is where news of the models come from.
-func (s summarized) provider() *providerNews {
-	if p, ok := s.Models.(interface{ provider() *providerNews }); ok {
-		return p.provider()
-	}
-	return nil
+// told is what models have that tell news of their providers.
+type told interface{ provider() *providerNews }
+
+// summarizedAPI are such models behind an API.
+type summarizedAPI struct {
+	summarized
+	told
 }
 
 // withSummaries adds the model that makes summaries, where one is configured.
@@ -34,6 +35,11 @@ func withSummaries(cfg *configs.Resolved, models runner.Models, rows []datasets.
 		return models, nil
 	}
 	var by runner.Models
+	governors := &governor.Governors{}
+	api, isAPI := models.(told)
+	if isAPI { // what may be asked of an endpoint is shared
+		governors = api.provider().governors
+	}
 	if one.Model.Class == "scripted" {
 		script, err := loadScript(one, false)
 		if err != nil {
@@ -50,11 +56,14 @@ func withSummaries(cfg *configs.Resolved, models runner.Models, rows []datasets.
 		}
 		by = scriptedModels{script, text, duration(one.Model.Delay)}
 	} else {
-		m, err := newProvider(one, &governor.Governors{}, func(governor.State) {})
+		m, err := newProvider(one, governors, func(governor.State) {})
 		if err != nil {
 			return nil, err
 		}
 		by = oneModel{m, nil}
+	}
+	if isAPI {
+		return summarizedAPI{summarized{models, by}, api}, nil
 	}
 	return summarized{models, by}, nil
 }
