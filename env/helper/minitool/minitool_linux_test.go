@@ -30,7 +30,7 @@ func program(t testing.TB) string {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), env.ToolProgram)
-	if err := os.WriteFile(name, binary, 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(name, binary, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -66,7 +66,7 @@ func desk(t *testing.T, answer func(net.Conn, helper.Ask)) (socket string, asked
 		answer(conn, ask)
 	}()
 	t.Cleanup(func() {
-		l.Close()
+		_ = l.Close() // nothing was written
 		<-done
 	})
 	return socket, asks
@@ -100,6 +100,15 @@ func run(t *testing.T, c *exec.Cmd) call {
 		t.Fatal(err)
 	}
 	return call{c.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+// endedBy is the signal that ended a program; -1 where none did.
+func endedBy(c *exec.Cmd) syscall.Signal {
+	ws, ok := c.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || !ws.Signaled() {
+		return -1
+	}
+	return ws.Signal()
 }
 
 func asking(t *testing.T, socket string, args ...string) *exec.Cmd {
@@ -218,7 +227,7 @@ func TestSignals(t *testing.T) {
 			}
 			_ = c.Wait() // the state says it
 			close(ended)
-			if ws := c.ProcessState.Sys().(syscall.WaitStatus); ws.Signal() != s {
+			if endedBy(c) != s {
 				t.Errorf("it ended with %v", c.ProcessState)
 			}
 		})
@@ -251,14 +260,14 @@ func TestSignals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Close()
+		_ = r.Close() // nobody reads
 		c.Stdout = w
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		_ = c.Wait() // the state says it
-		w.Close()
-		if ws := c.ProcessState.Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGPIPE {
+		_ = c.Wait()  // the state says it
+		_ = w.Close() // nor writes
+		if endedBy(c) != syscall.SIGPIPE {
 			t.Errorf("it ended with %v", c.ProcessState)
 		}
 	})

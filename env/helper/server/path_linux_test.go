@@ -30,10 +30,10 @@ func newPlace(t *testing.T) place {
 		filepath.Join(p.home, "fixed"):            "PATH=/usr/bin:/bin\nreadonly PATH\n",
 		filepath.Join(p.home, "script-with-tool"): "#!/bin/bash\nmini-tool from a script\n",
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // of a test
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,7 +47,7 @@ func (p place) run(t *testing.T, shell []string, script string, environ ...strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer runner.Close(t.Context()) //nolint:errcheck // nothing is left running
+	defer runner.Close(t.Context())
 	c := process.Command{Shell: shell, Dir: p.home, Timeout: 20 * time.Second, Script: script, Env: append([]string{"HOME=" + p.home}, environ...)}
 	c.Script, c.Env = withTool(p.tools, c.Shell, c.Script, c.Env)
 	var out bytes.Buffer
