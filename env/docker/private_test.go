@@ -46,6 +46,11 @@ func TestWhatCanMountSharesNothing(t *testing.T) {
 			if at := output(t, box, "cat /proc/self/mountinfo"); strings.Contains(at, "/mini-helper-") || strings.Contains(at, "/.mini-meeting") {
 				t.Errorf("it sees what is not its own:\n%s", at)
 			}
+			for _, one := range []*docker.Container{before, box} {
+				if got := output(t, one, "cd /.mini; ls -d [!h]*; cmp bin/mini-tool h && ls -ld bin | cut -c 1-10"); got != "bin\ndr-xr-xr-x\n" {
+					t.Errorf("beside the helper is %q, want mini-tool", got)
+				}
+			}
 			output(t, box, takeOver)
 			if got := output(t, box, "echo well"); got != "well\n" {
 				t.Errorf("its own helper says %q then", got)

@@ -2,6 +2,8 @@ package scratch_test
 
 import (
 	"bufio"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,5 +135,38 @@ func TestKeep(t *testing.T) {
 	}
 	if got, err := os.ReadFile(filepath.Join(kept, "note")); err != nil || string(got) != "left" {
 		t.Errorf("in the kept folder: %q, %v", got, err)
+	}
+}
+
+// A planned folder is there from Make on, and as much one's own as any other.
+func TestPlan(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, err := scratch.Plan("later")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || !filepath.IsAbs(dir) {
+		t.Fatalf("%s: %v before it was made", dir, err)
+	}
+	if err := scratch.Remove(dir); err != nil {
+		t.Error(err)
+	}
+	if err := scratch.Make(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := scratch.Make(dir); err == nil {
+		t.Error("it was made twice")
+	}
+	if left := scratch.Abandoned(); len(left) > 0 {
+		t.Errorf("a sweep would take %q", left)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := scratch.Remove(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v after it was removed", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/process"
 )
 
@@ -15,6 +16,14 @@ import (
 // Other interpreters have the environment alone, and so have shells that read
 // nothing: there bash would show what stands before the script in its message on
 // a syntax error.
+
+// A login shell that the command itself starts begins anew, with nothing before
+// its script. A function that bash exports is left alone by what sets PATH, so
+// there is one, too; bash in its POSIX mode would not take it from the environment,
+// and dash does not hand it on.
+
+// functionVariable is how bash exports a function of the program's name.
+const functionVariable = "BASH_FUNC_" + env.ToolProgram + "%%"
 
 // pathVariable holds what such a script runs first. It says nothing, whatever
 // happens: PATH may be unset, or made read-only.
@@ -31,14 +40,17 @@ const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 // environment, of which the latter two are returned. An empty dir changes
 // nothing.
 func withTool(dir string, shell []string, script string, environ []string) (string, []string) {
-	if dir == "" || strings.ContainsAny(dir, ":'\x00") {
+	if dir == "" || strings.ContainsAny(dir, ":'\x00\n") {
 		return script, environ
 	}
 	before, ok := value(environ, "PATH")
 	if !ok {
 		before = usualPath
 	}
-	added := map[string]string{"PATH": before + ":" + dir}
+	added := map[string]string{
+		"PATH":           before + ":" + dir,
+		functionVariable: `() { '` + dir + "/" + env.ToolProgram + `' "$@"; }`,
+	}
 	if export := readsFiles(shell, environ); export != "" && process.Fits(firstWords+script) {
 		added[pathVariable] = `case ":${PATH-}:" in *':` + dir + `:'*);;*)` + export + ` PATH="${PATH:+$PATH:}"'` + dir + `' 2>/dev/null||:;;esac`
 		script = firstWords + script

@@ -86,10 +86,14 @@ func TestEditBlocks(t *testing.T) {
 		code                int
 		want                string
 	}{
-		{name: "one", before: twice, input: "<<<<<<< OLD\ndef g():\n    return 1\n=======\ndef g():\n    return 2\n>>>>>>> NEW\n",
-			after: strings.Replace(twice, "g():\n    return 1", "g():\n    return 2", 1), want: "edited f: 1 replacement at line 4\n"},
-		{name: "other words, and none", before: "a\nb\n", input: "\n<<<<<<< SEARCH\na\n=======\nx\n>>>>>>> REPLACE\n\n<<<<<<<\nb\n=======\n>>>>>>>",
-			after: "x\n", want: "edited f: 2 replacements at lines 1, 2\n"},
+		{
+			name: "one", before: twice, input: "<<<<<<< OLD\ndef g():\n    return 1\n=======\ndef g():\n    return 2\n>>>>>>> NEW\n",
+			after: strings.Replace(twice, "g():\n    return 1", "g():\n    return 2", 1), want: "edited f: 1 replacement at line 4\n",
+		},
+		{
+			name: "other words, and none", before: "a\nb\n", input: "\n<<<<<<< SEARCH\na\n=======\nx\n>>>>>>> REPLACE\n\n<<<<<<<\nb\n=======\n>>>>>>>",
+			after: "x\n", want: "edited f: 2 replacements at lines 1, 2\n",
+		},
 		{name: "one after the other", before: "a\n", input: "<<<<<<<\na\n=======\nb\n>>>>>>>\n<<<<<<<\nb\n=======\nc\n>>>>>>>\n", after: "c\n", want: "edited f: 2 replacements at lines 1, 1\n"},
 		{name: "whole lines only", before: "bar\nfoobar\n", input: "<<<<<<<\nbar\n=======\nx\n>>>>>>>\n", after: "x\nfoobar\n", want: "edited f: 1 replacement at line 1\n"},
 		{name: "the last line has no end", before: "a\nb", input: "<<<<<<<\nb\n=======\nc\nd\n>>>>>>>\n", after: "a\nc\nd", want: "edited f: 1 replacement at line 2\n"},

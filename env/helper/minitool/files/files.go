@@ -123,7 +123,7 @@ func missing(name string) error {
 
 // special says what a thing is that is no file; nil for a file.
 func special(name string, info fs.FileInfo) error {
-	what := ""
+	var what string
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
 		return nil

@@ -42,5 +42,5 @@ func links(info fs.FileInfo) int64 {
 	if !ok {
 		return 0
 	}
-	return int64(st.Nlink) //nolint:unconvert // its type differs from system to system
+	return int64(st.Nlink)
 }

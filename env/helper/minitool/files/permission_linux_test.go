@@ -23,7 +23,11 @@ func asNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := os.Chown(dir, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +35,9 @@ func asNobody(t *testing.T) {
 	// Of this thread alone, and of what it does with files.
 	runtime.LockOSThread()
 	become := func(id uintptr) {
-		syscall.RawSyscall(syscall.SYS_SETFSGID, id, 0, 0)
-		syscall.RawSyscall(syscall.SYS_SETFSUID, id, 0, 0)
+		for _, call := range []uintptr{syscall.SYS_SETFSGID, syscall.SYS_SETFSUID} {
+			_, _, _ = syscall.RawSyscall(call, id, 0, 0) // it returns who one was, and no error
+		}
 	}
 	become(nobody)
 	t.Cleanup(func() {
@@ -101,7 +106,7 @@ func TestOwnerStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st := info.Sys().(*syscall.Stat_t); st.Uid != 1234 || st.Gid != 4321 {
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != 1234 || st.Gid != 4321 {
 		t.Errorf("the owner is %d:%d", st.Uid, st.Gid)
 	}
 	// The kernel takes the set-uid bit from a file that is written, as it does for

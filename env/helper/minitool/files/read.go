@@ -137,8 +137,8 @@ func measure(r io.Reader, first int64) (measured, error) {
 				m.start = m.bytes + int64(i)
 			}
 		}
-		if n > 0 {
-			last = piece[n-1]
+		if len(piece) > 0 {
+			last = piece[len(piece)-1]
 		}
 		m.bytes += int64(n)
 		if errors.Is(err, io.EOF) {

@@ -99,7 +99,7 @@ func (t target) replace(content []byte) (err error) {
 // writable says why a file that is there must not be written: replacing it would
 // get round its mode.
 func (t target) writable() error {
-	f, err := os.OpenFile(t.path, os.O_WRONLY, 0) //nolint:gosec // nothing is written
+	f, err := os.OpenFile(t.path, os.O_WRONLY, 0)
 	switch {
 	case err == nil:
 		return f.Close()

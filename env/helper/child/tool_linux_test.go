@@ -1,0 +1,107 @@
+package child_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/env/helper/child"
+	"github.com/minibench/mini/env/helper/child/childtest"
+	"github.com/minibench/mini/env/scratch"
+)
+
+func startWithTool(t *testing.T, p *child.Program) *child.Box {
+	t.Helper()
+	box, err := child.Start(t.Context(), child.Config{
+		Name: "test", Program: p, Env: []string{"PATH=/usr/bin:/bin"}, Setup: helper.Setup{Dir: t.TempDir(), ToolDir: p.ToolDir()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := box.Close(t.Context()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return box
+}
+
+// TestToolFolder: there is none until a command may ask, all sandboxes share it,
+// and it goes with the program.
+func TestToolFolder(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	file, err := os.ReadFile(childtest.File(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := child.Load(file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := func(when string) {
+		t.Helper()
+		if _, err := os.Stat(p.ToolDir()); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	var boxes []*child.Box
+	for range 4 {
+		boxes = append(boxes, startWithTool(t, p))
+	}
+	if r, err := boxes[0].Execute(t.Context(), env.Command{Script: "echo $PATH; mini-tool"}); err != nil || r.ExitCode != 127 || !strings.HasPrefix(string(r.Output), "/usr/bin:/bin\n") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	gone("without tools")
+
+	var wg sync.WaitGroup
+	for _, box := range boxes {
+		wg.Go(func() {
+			r, err := box.Execute(t.Context(), env.Command{Script: "mini-tool write f x; command -v mini-tool; echo $PATH", Tools: &env.Tools{Local: []string{"write"}}})
+			if err != nil || !strings.HasPrefix(string(r.Output), "created f") || !strings.Contains(string(r.Output), "/usr/bin:/bin:"+p.ToolDir()+"\n") {
+				t.Errorf("%s, %v", r.Output, err)
+			}
+		})
+	}
+	wg.Wait()
+	for name, mode := range map[string]fs.FileMode{p.ToolDir(): fs.ModeDir | 0o500, filepath.Join(p.ToolDir(), env.ToolProgram): 0o500} {
+		if info, err := os.Stat(name); err != nil || info.Mode() != mode {
+			t.Errorf("%s: %v, %v; want mode %v", name, info, err, mode)
+		}
+	}
+	if left := scratch.Abandoned(); len(left) > 0 {
+		t.Errorf("a sweep would take %q", left)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	gone("after Close")
+}
+
+// TestToolFolderThatCannotBeMade: the command is not run, and says why; others are.
+func TestToolFolderThatCannotBeMade(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	file, err := os.ReadFile(childtest.File(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := child.Load(file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	t.Setenv("TMPDIR", os.Getenv("HOME"))
+	box := startWithTool(t, p)
+	r, err := box.Execute(t.Context(), env.Command{Script: "true", Tools: &env.Tools{}})
+	if err != nil || !strings.Contains(r.Failure, "cannot be made ready") || r.ExitCode != -1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := box.Execute(t.Context(), env.Command{Script: "true"}); err != nil || r.ExitCode != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

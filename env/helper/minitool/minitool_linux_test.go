@@ -1,0 +1,305 @@
+package minitool_test
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper"
+	"github.com/minibench/mini/env/helper/child/childtest"
+	"github.com/minibench/mini/env/helper/minitool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// program is the helper under the name of mini-tool.
+func program(t testing.TB) string {
+	t.Helper()
+	binary, err := os.ReadFile(childtest.File(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), env.ToolProgram)
+	if err := os.WriteFile(name, binary, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// desk answers one request as the helper does; the channel has what was asked.
+func desk(t *testing.T, answer func(net.Conn, helper.Ask)) (socket string, asked <-chan helper.Ask) {
+	t.Helper()
+	socket = "mini-tool-test-" + strings.ReplaceAll(t.Name(), "/", "-")
+	l, err := net.Listen("unix", "@"+socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := make(chan helper.Ask, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		f, err := helper.ReadFrame(conn, helper.MaxAsk)
+		if err != nil || f.Kind != helper.KindAsk {
+			t.Errorf("frame %q, %v", f.Kind, err)
+			return
+		}
+		ask, err := helper.DecodeAsk(f.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		asks <- ask
+		answer(conn, ask)
+	}()
+	t.Cleanup(func() {
+		_ = l.Close() // nothing was written
+		<-done
+	})
+	return socket, asks
+}
+
+// says answers with an Answer.
+func says(t *testing.T, a helper.Answer) func(net.Conn, helper.Ask) {
+	return func(conn net.Conn, _ helper.Ask) {
+		body, err := a.Encode()
+		if err == nil {
+			err = helper.WriteFrame(conn, helper.Frame{Kind: helper.KindAnswer, Body: body})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// call is what a run of the program came to.
+type call struct {
+	code     int
+	out, err string
+}
+
+func run(t *testing.T, c *exec.Cmd) call {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	err := c.Run()
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		t.Fatal(err)
+	}
+	return call{c.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+// endedBy is the signal that ended a program; -1 where none did.
+func endedBy(c *exec.Cmd) syscall.Signal {
+	ws, ok := c.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || !ws.Signaled() {
+		return -1
+	}
+	return ws.Signal()
+}
+
+func asking(t *testing.T, socket string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), program(t), args...)
+	c.Env = []string{helper.SocketVariable + "=" + socket, helper.TokenVariable + "=secret"}
+	c.Dir = t.TempDir()
+	return c
+}
+
+func TestAnswer(t *testing.T) {
+	socket, asked := desk(t, says(t, helper.Answer{Output: []byte("out\x00\xff"), Errors: []byte("err\n"), ExitCode: 7}))
+	c := asking(t, socket, "note", "add", "a b", "", "\xff")
+	c.Stdin = strings.NewReader("not asked for")
+	if got := run(t, c); got != (call{7, "out\x00\xff", "err\n"}) {
+		t.Errorf("%+v", got)
+	}
+	ask := <-asked
+	if ask.Token != "secret" || strings.Join(ask.Args, "|") != "note|add|a b||\xff" || ask.Dir != c.Dir || len(ask.Input) != 0 {
+		t.Errorf("asked was %+v", ask)
+	}
+}
+
+func TestInput(t *testing.T) {
+	socket, asked := desk(t, says(t, helper.Answer{}))
+	c := asking(t, socket, "note", "add", "-")
+	c.Stdin = strings.NewReader("line\x00\n")
+	if got := run(t, c); got != (call{}) {
+		t.Errorf("%+v", got)
+	}
+	if ask := <-asked; string(ask.Input) != "line\x00\n" {
+		t.Errorf("input was %q", ask.Input)
+	}
+}
+
+// Without arguments, and for help, it is the host that knows what there is.
+func TestWithoutArguments(t *testing.T) {
+	for _, args := range [][]string{{}, {"help"}, {"--help"}, {"read"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			socket, asked := desk(t, says(t, helper.Answer{Output: []byte("list\n")}))
+			if got := run(t, asking(t, socket, args...)); got != (call{0, "list\n", ""}) {
+				t.Errorf("%+v", got)
+			}
+			if ask := <-asked; len(ask.Args) != len(args) {
+				t.Errorf("asked was %+v", ask)
+			}
+		})
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	none := asking(t, "x", "note")
+	none.Env = []string{}
+	if got := run(t, none); got != (call{1, "", "mini-tool: no tools are there for this command\n"}) {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, asking(t, "mini-tool-nobody", "note")); got.code != 1 || got.out != "" || !strings.Contains(got.err, "mini-tool: nobody is there to ask: connection refused") {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, asking(t, strings.Repeat("x", 200), "note")); got.code != 1 || got.out != "" || got.err == "" {
+		t.Errorf("%+v", got)
+	}
+	for name, answer := range map[string]func(net.Conn, helper.Ask){
+		"hung up":  func(net.Conn, helper.Ask) {},
+		"cut":      func(conn net.Conn, _ helper.Ask) { _, _ = conn.Write([]byte{0, 0, 1, 0, 'A'}) },
+		"too long": func(conn net.Conn, _ helper.Ask) { _, _ = conn.Write([]byte{0xff, 0, 0, 0, 'A', 0, 0, 0, 0}) },
+		"another":  func(conn net.Conn, _ helper.Ask) { _ = helper.WriteFrame(conn, helper.Frame{Kind: helper.KindHello}) },
+		"empty":    func(conn net.Conn, _ helper.Ask) { _ = helper.WriteFrame(conn, helper.Frame{Kind: helper.KindAnswer}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			socket, _ := desk(t, answer)
+			if got := run(t, asking(t, socket, "note")); got.code != 1 || got.out != "" || !strings.HasPrefix(got.err, "mini-tool: ") {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestTooMuch(t *testing.T) {
+	c := asking(t, "never-asked", "note", "-")
+	c.Stdin = strings.NewReader(strings.Repeat("x", env.MaxToolRequest))
+	if got := run(t, c); got.code != 2 || !strings.Contains(got.err, "more than 128 KB; put what is long into a file") {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, asking(t, "never-asked", "note", strings.Repeat("x", 100<<10), strings.Repeat("x", 30<<10))); got.code != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestLocalTools(t *testing.T) {
+	c := asking(t, "never-asked", "write", "f", "text")
+	c.Env = []string{helper.LocalVariable + "=read,write"}
+	if got := run(t, c); got.code != 0 || got.out != "created f: 1 line, 4 bytes, no line end at the end\n" {
+		t.Errorf("%+v", got)
+	}
+	not := asking(t, "mini-tool-nobody", "edit", "f", "--old", "a", "--new", "b")
+	not.Env = append(not.Env, helper.LocalVariable+"=read,write")
+	if got := run(t, not); got.code != 1 || !strings.Contains(got.err, "nobody is there to ask") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Signals end it, as they end others.
+func TestSignals(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(s.String(), func(t *testing.T) {
+			ended := make(chan struct{})
+			socket, asked := desk(t, func(net.Conn, helper.Ask) { <-ended })
+			c := asking(t, socket, "note")
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-asked
+			if err := c.Process.Signal(s); err != nil {
+				t.Error(err)
+			}
+			_ = c.Wait() // the state says it
+			close(ended)
+			if endedBy(c) != s {
+				t.Errorf("it ended with %v", c.ProcessState)
+			}
+		})
+	}
+	t.Run("while it is given a file", func(t *testing.T) {
+		c := asking(t, "never-asked", "write", "f", "-")
+		c.Env = append(c.Env, helper.LocalVariable+"=write")
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil { // more than a pipe holds: some was read
+			t.Error(err)
+		}
+		if err := c.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		_ = c.Wait() // it was killed
+		if left, err := os.ReadDir(c.Dir); err != nil || len(left) > 0 {
+			t.Errorf("it left %v, %v", left, err)
+		}
+	})
+	t.Run("pipe", func(t *testing.T) {
+		socket, _ := desk(t, says(t, helper.Answer{Output: bytes.Repeat([]byte("x"), 1<<20)}))
+		c := asking(t, socket, "note")
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Close() // nobody reads
+		c.Stdout = w
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait()  // the state says it
+		_ = w.Close() // nor writes
+		if endedBy(c) != syscall.SIGPIPE {
+			t.Errorf("it ended with %v", c.ProcessState)
+		}
+	})
+}
+
+func TestCalled(t *testing.T) {
+	for name, want := range map[string]bool{
+		"mini-tool": true, "/.mini/bin/mini-tool": true, "./mini-tool": true,
+		"mini-helper": false, "/.mini/h": false, "mini-tool/x": false, "xmini-tool": false, "": false,
+	} {
+		if got := minitool.Called([]string{name}); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+	if minitool.Called(nil) {
+		t.Error("without arguments")
+	}
+}
+
+// BenchmarkStart is what a call takes of which nobody is asked, beside the least
+// that any program takes.
+func BenchmarkStart(b *testing.B) {
+	name := program(b)
+	var least, tool time.Duration
+	for b.Loop() {
+		began := time.Now()
+		_ = exec.CommandContext(b.Context(), "/bin/true").Run()
+		least += time.Since(began)
+		began = time.Now()
+		_ = exec.CommandContext(b.Context(), name).Run() // exits with 1
+		tool += time.Since(began)
+	}
+	b.ReportMetric(float64(least.Microseconds())/float64(b.N), "true-us")
+	b.ReportMetric(float64(tool.Microseconds())/float64(b.N), "tool-us")
+}
