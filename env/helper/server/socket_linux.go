@@ -165,13 +165,13 @@ func (d *desk) serve(a *arriver) {
 
 // receive reads a request, and finds out whose it is.
 func (d *desk) receive(a *arriver) (*post, helper.Ask, string) {
-	if !ours(a.conn) {
-		return nil, helper.Ask{}, sentenceStranger
-	}
 	if err := a.conn.SetDeadline(time.Now().Add(requestWait)); err != nil {
 		return nil, helper.Ask{}, sentenceFrame
 	}
 	f, err := helper.ReadFrame(bufio.NewReaderSize(a.conn, readAhead), helper.MaxAsk)
+	if !ours(a.conn) { // whoever it is has said all now, and reads what is said of it
+		return nil, helper.Ask{}, sentenceStranger
+	}
 	if err != nil || f.Kind != helper.KindAsk {
 		return nil, helper.Ask{}, sentenceFrame
 	}
