@@ -114,8 +114,48 @@ func inside(t *testing.T, s suite) {
 		if string(r.Output) != "alive\n" || len(r.Background) != 2 {
 			t.Errorf("output %q, left running %v", r.Output, r.Background)
 		}
+		// It lives on beside later commands, as the asking one's own does.
+		checkTimeout(t, b.run(env.Command{Script: "setsid sleep 300 & sleep 300", Timeout: 300 * time.Millisecond}))
 		for _, p := range r.Background {
 			b.sh(fmt.Sprintf("kill -9 %d", p.PID))
+		}
+	})
+	t.Run("a bomb", func(t *testing.T) {
+		s.needs(t, OwnProcesses, ProcessLimit)
+		for name, bomb := range map[string]string{
+			"plain":                           `f() { f | f & }; f; sleep 300`,
+			"sessions without an environment": `cat >$F <<'X'` + "\n" + `while :; do env -i setsid bash "$0" & done` + "\nX\n" + `bash $F; sleep 300`,
+		} {
+			b := s.fresh(t)
+			r := b.asks(func(ctx context.Context, r env.ToolRequest) env.ToolAnswer {
+				in, err := r.Inside.Execute(ctx, env.Command{Script: bomb, Env: map[string]string{"F": "/tmp/mini-bomb"}, Timeout: time.Second})
+				if err != nil || !in.TimedOut || in.Survivors != 0 || in.Collateral || in.Killed < 2 {
+					t.Errorf("%s: %+v, %v", name, in, err)
+				}
+				return env.ToolAnswer{}
+			}, env.Command{Script: "mini-tool x; echo on"})
+			if string(r.Output) != "on\n" {
+				t.Errorf("%s: the asking command: %+v", name, r)
+			}
+			if n := b.others(); n != "0" {
+				t.Errorf("%s: %s processes are left", name, n)
+			}
+		}
+	})
+	t.Run("memory", func(t *testing.T) {
+		if s.small == nil {
+			t.Skip("no bound on memory (see envtest.WithMemory)")
+		}
+		b := up(t, s.small)
+		r := b.asks(func(ctx context.Context, r env.ToolRequest) env.ToolAnswer {
+			in, err := r.Inside.Execute(ctx, env.Command{Script: "tail -c 1G < <(head -c 1G /dev/zero) >/dev/null"})
+			if err != nil || in.OOMKilled < 1 {
+				t.Errorf("%+v, %v", in, err)
+			}
+			return env.ToolAnswer{}
+		}, env.Command{Script: "mini-tool x; echo on"})
+		if string(r.Output) != "on\n" || r.OOMKilled < 1 {
+			t.Errorf("output %q, %d killed for want of memory", r.Output, r.OOMKilled)
 		}
 	})
 	for how, end := range map[string]func(*testing.T, box, env.Command) env.Result{
