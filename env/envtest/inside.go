@@ -62,15 +62,22 @@ func inside(t *testing.T, s suite) {
 				// Beside it: a child of the asking command, and an orphan in a session
 				// of its own that is born while it runs.
 				r := b.asks(func(ctx context.Context, r env.ToolRequest) env.ToolAnswer {
-					in, err := r.Inside.Execute(ctx, env.Command{
-						Script: "rm -f $F; " + script + "\nuntil test -s $F && test -s " + dir + "/orphan; do sleep 0.01; done; touch " + dir + "/ready; sleep 300",
-						Env:    map[string]string{"F": dir + "/victim"}, Timeout: time.Second,
-					})
-					if err != nil || !in.TimedOut || in.Survivors != 0 || in.Collateral {
-						t.Errorf("%+v, %v", in, err)
+					for timeout := 500 * time.Millisecond; timeout < patience; timeout *= 4 {
+						in, err := r.Inside.Execute(ctx, env.Command{
+							Script: "touch $D/begun; rm -f $F; " + script + "\nuntil test -s $F && test -s $D/orphan; do sleep 0.01; done; sleep 300",
+							Env:    map[string]string{"F": dir + "/victim", "D": dir}, Timeout: timeout,
+						})
+						if err != nil || !in.TimedOut || in.Survivors != 0 || in.Collateral {
+							t.Errorf("%+v, %v", in, err)
+						}
+						in, err = r.Inside.Execute(ctx, env.Command{Script: "test -s $F/victim && test -s $F/orphan", Env: vars})
+						if err != nil || in.ExitCode == 0 {
+							break // otherwise the machine is busy, and the time was too short
+						}
 					}
 					return env.ToolAnswer{}
-				}, env.Command{Env: vars, Script: `rm -f $F/orphan $F/ready; (sleep 0.2; setsid bash -c 'echo $$ >$F/orphan; exec sleep 300' >/dev/null 2>&1 &)
+				}, env.Command{Env: vars, Script: `rm -f $F/orphan $F/begun
+					{ until test -e $F/begun; do sleep 0.01; done; setsid bash -c 'echo $$ >$F/orphan; exec sleep 300' & } >/dev/null 2>&1 &
 					setsid sleep 300 & child=$!; mini-tool x
 					for pid in $child $(cat $F/orphan); do kill -0 $pid && echo alive; kill -9 $pid; done`})
 				if string(r.Output) != "alive\nalive\n" {
