@@ -38,9 +38,9 @@ func asking(b *box) asker {
 // connect dials the helper's socket; the connection ends with the test.
 func (a asker) connect() net.Conn {
 	a.t.Helper()
-	conn, err := net.Dial("unix", "@"+a.socket) //nolint:noctx // it is on this machine
+	conn, err := net.Dial("unix", "@"+a.socket)
 	for deadline := time.Now().Add(20 * time.Second); errors.Is(err, syscall.EAGAIN) && time.Now().Before(deadline); {
-		conn, err = net.Dial("unix", "@"+a.socket) //nolint:noctx // as above; too many were in line
+		conn, err = net.Dial("unix", "@"+a.socket) // too many were in line
 	}
 	if err != nil {
 		a.t.Fatal(err)
@@ -65,7 +65,7 @@ func (a asker) post(conn net.Conn, ask helper.Ask) {
 }
 
 // answer reads what comes back.
-func answer(t *testing.T, conn io.Reader) helper.Answer {
+func answer(t testing.TB, conn io.Reader) helper.Answer {
 	t.Helper()
 	f, err := helper.ReadFrame(conn, helper.MaxAnswer)
 	if err != nil || f.Kind != helper.KindAnswer {
@@ -103,7 +103,7 @@ func (a asker) ping(n uint32) {
 	conn := a.connect()
 	a.post(conn, helper.Ask{Token: a.token, Args: []string{"ping"}})
 	a.reply(n, "ping")
-	if got := answer(a.t.(*testing.T), conn); string(got.Output) != "for ping" || got.ExitCode != 0 {
+	if got := answer(a.t, conn); string(got.Output) != "for ping" || got.ExitCode != 0 {
 		a.t.Fatalf("answer %+v", got)
 	}
 }
@@ -249,7 +249,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		if os.Getuid() != 0 {
 			t.Skip("only root can be two users")
 		}
-		if err := os.Chmod(filepath.Dir(binary), 0o755); err != nil { //nolint:gosec // the other users must reach the binary
+		if err := os.Chmod(filepath.Dir(binary), 0o755); err != nil { // the other users must reach the binary
 			t.Fatal(err)
 		}
 		as := func(user string) []string {
@@ -259,7 +259,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		b.setup(helper.Setup{Dir: "/"})
 		a := asking(b)
 		line := append(as("65533"), "bash", "-c", `exec -a mini-tool `+binary+` x`)
-		cmd := exec.CommandContext(t.Context(), line[0], line[1:]...) //nolint:gosec // no outside input
+		cmd := exec.CommandContext(t.Context(), line[0], line[1:]...)
 		cmd.Env = []string{helper.SocketVariable + "=" + a.socket, helper.TokenVariable + "=" + a.token, "PATH=/usr/bin:/bin"}
 		out, err := cmd.CombinedOutput()
 		if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != 1 || !strings.Contains(string(out), "no process of this sandbox") {
