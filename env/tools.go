@@ -20,14 +20,17 @@ const (
 // and of no other command.
 //
 // The timeout of a command stands still while Answer works for it, but for the
-// time in which a command runs inside of it. A process can ask as long as the
-// command that it belongs to runs: by a token of that command's, which no other
-// sandbox and no later command knows.
+// time in which a command runs inside of it; whatever Answer waits for needs a
+// bound of its own. A process can ask as long as the command that it belongs to
+// runs: by a token of that command's, which no other sandbox and no later command
+// knows. Some requests can be under way at once (16); more are refused, and so is
+// what no process of the sandbox sends.
 type Tools struct {
 	// Answer answers a request. It may be called from several goroutines at once,
 	// and not any more once Execute has returned: that waits for it. ctx, which
 	// has the values of Execute's, ends when nobody is left to be answered, as at
-	// the end or the timeout of the command.
+	// the end or the timeout of the command, or when mini-tool was killed; Answer
+	// must return then. One that panics has answered so, with exit code 1.
 	Answer func(ctx context.Context, r ToolRequest) ToolAnswer
 	// Local are the tools that mini-tool has in the sandbox, without a word to
 	// Answer: of "read", "write" and "edit", those named here.
@@ -43,9 +46,12 @@ type ToolRequest struct {
 	Dir string
 	// Input is what came on its standard input, where one of Args is "-".
 	Input []byte
-	// Inside runs commands within the asking one, and is of no use when that is
-	// over. They die with it; their own timeouts hold, too. It may itself be asked
-	// for tools. Its Close does nothing.
+	// Inside runs commands within the asking one, one at a time for a request, and
+	// is of no use when that is over: Execute returns an error that wraps
+	// ErrClosed, and so it does for a command that was still running. They die with
+	// the asking one; at their own timeouts nothing dies but what they started. They
+	// may ask in turn, eight deep. Info is that of the environment, and Close does
+	// nothing.
 	Inside Environment
 }
 

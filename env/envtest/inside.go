@@ -62,15 +62,22 @@ func inside(t *testing.T, s suite) {
 				// Beside it: a child of the asking command, and an orphan in a session
 				// of its own that is born while it runs.
 				r := b.asks(func(ctx context.Context, r env.ToolRequest) env.ToolAnswer {
-					in, err := r.Inside.Execute(ctx, env.Command{
-						Script: "rm -f $F; " + script + "\nuntil test -s $F && test -s " + dir + "/orphan; do sleep 0.01; done; touch " + dir + "/ready; sleep 300",
-						Env:    map[string]string{"F": dir + "/victim"}, Timeout: time.Second,
-					})
-					if err != nil || !in.TimedOut || in.Survivors != 0 || in.Collateral {
-						t.Errorf("%+v, %v", in, err)
+					for timeout := 500 * time.Millisecond; timeout < patience; timeout *= 4 {
+						in, err := r.Inside.Execute(ctx, env.Command{
+							Script: "touch $D/begun; rm -f $F; " + script + "\nuntil test -s $F && test -s $D/orphan; do sleep 0.01; done; sleep 300",
+							Env:    map[string]string{"F": dir + "/victim", "D": dir}, Timeout: timeout,
+						})
+						if err != nil || !in.TimedOut || in.Survivors != 0 || in.Collateral {
+							t.Errorf("%+v, %v", in, err)
+						}
+						in, err = r.Inside.Execute(ctx, env.Command{Script: "test -s $F/victim && test -s $F/orphan", Env: vars})
+						if err != nil || in.ExitCode == 0 {
+							break // otherwise the machine is busy, and the time was too short
+						}
 					}
 					return env.ToolAnswer{}
-				}, env.Command{Env: vars, Script: `rm -f $F/orphan $F/ready; (sleep 0.2; setsid bash -c 'echo $$ >$F/orphan; exec sleep 300' >/dev/null 2>&1 &)
+				}, env.Command{Env: vars, Script: `rm -f $F/orphan $F/begun
+					{ until test -e $F/begun; do sleep 0.01; done; setsid bash -c 'echo $$ >$F/orphan; exec sleep 300' & } >/dev/null 2>&1 &
 					setsid sleep 300 & child=$!; mini-tool x
 					for pid in $child $(cat $F/orphan); do kill -0 $pid && echo alive; kill -9 $pid; done`})
 				if string(r.Output) != "alive\nalive\n" {
@@ -114,8 +121,48 @@ func inside(t *testing.T, s suite) {
 		if string(r.Output) != "alive\n" || len(r.Background) != 2 {
 			t.Errorf("output %q, left running %v", r.Output, r.Background)
 		}
+		// It lives on beside later commands, as the asking one's own does.
+		checkTimeout(t, b.run(env.Command{Script: "setsid sleep 300 & sleep 300", Timeout: 300 * time.Millisecond}))
 		for _, p := range r.Background {
 			b.sh(fmt.Sprintf("kill -9 %d", p.PID))
+		}
+	})
+	t.Run("a bomb", func(t *testing.T) {
+		s.needs(t, OwnProcesses, ProcessLimit)
+		for name, bomb := range map[string]string{
+			"plain":                           `f() { f | f & }; f; sleep 300`,
+			"sessions without an environment": `cat >$F <<'X'` + "\n" + `while :; do env -i setsid bash "$0" & done` + "\nX\n" + `bash $F; sleep 300`,
+		} {
+			b := s.fresh(t)
+			r := b.asks(func(ctx context.Context, r env.ToolRequest) env.ToolAnswer {
+				in, err := r.Inside.Execute(ctx, env.Command{Script: bomb, Env: map[string]string{"F": "/tmp/mini-bomb"}, Timeout: time.Second})
+				if err != nil || !in.TimedOut || in.Survivors != 0 || in.Collateral || in.Killed < 2 {
+					t.Errorf("%s: %+v, %v", name, in, err)
+				}
+				return env.ToolAnswer{}
+			}, env.Command{Script: "mini-tool x; echo on"})
+			if string(r.Output) != "on\n" {
+				t.Errorf("%s: the asking command: %+v", name, r)
+			}
+			if n := b.others(); n != "0" {
+				t.Errorf("%s: %s processes are left", name, n)
+			}
+		}
+	})
+	t.Run("memory", func(t *testing.T) {
+		if s.small == nil {
+			t.Skip("no bound on memory (see envtest.WithMemory)")
+		}
+		b := up(t, s.small)
+		r := b.asks(func(ctx context.Context, r env.ToolRequest) env.ToolAnswer {
+			in, err := r.Inside.Execute(ctx, env.Command{Script: "tail -c 1G < <(head -c 1G /dev/zero) >/dev/null"})
+			if err != nil || in.OOMKilled < 1 {
+				t.Errorf("%+v, %v", in, err)
+			}
+			return env.ToolAnswer{}
+		}, env.Command{Script: "mini-tool x; echo on"})
+		if string(r.Output) != "on\n" || r.OOMKilled < 1 {
+			t.Errorf("output %q, %d killed for want of memory", r.Output, r.OOMKilled)
 		}
 	})
 	for how, end := range map[string]func(*testing.T, box, env.Command) env.Result{

@@ -194,14 +194,20 @@ func tooling(t *testing.T, s suite) {
 			}
 			// The socket of this one and the token of the other one; where they have
 			// nothing in common, both of this one.
-			token := "$MINI_TOOL_TOKEN"
+			script := "MINI_TOOL_SOCKET=" + r.Args[0]
 			if s.lacks[OwnProcesses] == "" {
-				token = r.Args[1]
+				script += " MINI_TOOL_TOKEN=" + r.Args[1]
 			}
-			stolen = other.asks(func(context.Context, env.ToolRequest) env.ToolAnswer {
-				t.Error("the token was good at the other sandbox's socket")
-				return env.ToolAnswer{}
-			}, env.Command{Script: "MINI_TOOL_SOCKET=" + r.Args[0] + " MINI_TOOL_TOKEN=" + token + " mini-tool stolen"})
+			var err error
+			stolen, err = other.Execute(ctx, env.Command{Script: script + " mini-tool stolen", Timeout: patience, Tools: &env.Tools{
+				Answer: func(context.Context, env.ToolRequest) env.ToolAnswer {
+					t.Error("the token was good at the other sandbox's socket")
+					return env.ToolAnswer{}
+				},
+			}})
+			if err != nil {
+				t.Error(err)
+			}
 			return env.ToolAnswer{}
 		}, env.Command{Script: `mini-tool "$MINI_TOOL_SOCKET" "$MINI_TOOL_TOKEN"`})
 		if asked || stolen.ExitCode != 1 {

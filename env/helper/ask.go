@@ -109,7 +109,7 @@ func (a Answer) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("%w: answer of %d bytes, allowed %d", ErrFrame, len(a.Output)+len(a.Errors), env.MaxToolAnswer)
 	}
 	b := make([]byte, 0, 2*wordSize+len(a.Output)+len(a.Errors))
-	b = binary.BigEndian.AppendUint32(b, uint32(int32(a.ExitCode))) //nolint:gosec // exit codes are small
+	b = binary.BigEndian.AppendUint32(b, uint32(int32(a.ExitCode)))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(a.Output)))
 	b = append(b, a.Output...)
 	return append(b, a.Errors...), nil
@@ -121,7 +121,7 @@ func DecodeAnswer(body []byte) (Answer, error) {
 		return Answer{}, fmt.Errorf("%w: answer of %d bytes, allowed %d", ErrFrame, len(body), MaxAnswer)
 	}
 	w := words{rest: body}
-	a := Answer{ExitCode: int(int32(w.number()))} //nolint:gosec // as it was encoded
+	a := Answer{ExitCode: int(int32(w.number()))}
 	a.Output = w.text()
 	if w.short {
 		return Answer{}, fmt.Errorf("%w: an answer that ends too soon", ErrFrame)

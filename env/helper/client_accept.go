@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -24,7 +25,7 @@ type call struct {
 	clock  *Clock       // when its report is late; nil where no other clock depends on it
 	timer  *time.Timer  // likewise, where clock is nil
 	exit   Exit
-	lost   bool          // its outer call ended, and no exit came
+	lost   error         // why no exit came: its outer call ended
 	done   chan struct{} // closed when exit or lost is set
 }
 
@@ -112,7 +113,7 @@ func (c *Client) finish(k *call) {
 	delete(c.calls, k.id)
 	for _, inner := range c.calls {
 		if inner.outer == k {
-			inner.lost = true
+			inner.lost = cmp.Or(c.err, errOver)
 			c.finish(inner)
 		}
 	}
@@ -149,7 +150,7 @@ func (k *call) finished() bool {
 
 // report is what is known of a call that is done.
 func (k *call) report(elapsed time.Duration) env.Result {
-	if k.lost {
+	if k.lost != nil {
 		return k.partial(elapsed)
 	}
 	return k.result(elapsed)

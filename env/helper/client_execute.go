@@ -1,7 +1,6 @@
 package helper
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,8 +114,8 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 			if overdue != nil && overdue(call) {
 				continue
 			}
-			c.leave(call)
 			c.end(fmt.Errorf("%w: no report of a command in %s", ErrSilent, budget))
+			c.leave(call)
 			return call.partial(time.Since(start)), errors.Join(why, c.Err())
 		}
 		if why == nil || broken == nil && cancelled == nil {
@@ -129,7 +128,7 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 		outbox, request = c.outbox, Frame{Kind: KindCancel, ID: call.id}
 		budget = c.cfg.CancelWait
 		timer := time.NewTimer(budget)
-		defer timer.Stop() //nolint:revive // once: there is no second cancel
+		defer timer.Stop()
 		late = timer.C
 	}
 }
@@ -140,8 +139,10 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 // between them: what it killed half way has no result.
 func (c *Client) verdict(k *call, why error) error {
 	switch {
-	case k.lost || k.exit.Over:
-		return errors.Join(why, cmp.Or(c.Err(), errOver))
+	case k.lost != nil:
+		return errors.Join(why, k.lost)
+	case k.exit.Over:
+		return errors.Join(why, errOver)
 	case why != nil || !k.exit.Cancelled:
 		return why
 	}

@@ -22,6 +22,17 @@
 // and one Exit. Alive frames, sent at any time, renew the lease. At the end of
 // its input the helper kills everything and exits.
 //
+// A command may ask, where its Run says so. Then the helper sends Ask frames, with
+// the id of the command, and in front of the request a number that counts from 1;
+// the client sends one Answer frame for each, with the same number, at most
+// MaxAsks of them being open. A Gone frame says of a request that nobody awaits its
+// answer; it gets one all the same, which frees its place. The same two kinds,
+// without id and number, are what mini-tool and the helper say to each other
+// over a socket in the sandbox. A Run may name a command, one that may ask, to be
+// inside of: the two run at once, and so do several inside of one. The Exit of a
+// command comes after those of all inside of it; a Run that comes too late to be
+// inside of its command gets none, nor does a request then get an answer.
+//
 // Between commands files travel, as tar streams cut into Data frames. The client
 // opens with Put (it sends, and ends with an empty Data frame) or with Get (the
 // helper sends); either way the helper's Done is the last word, and ends a Put
@@ -40,7 +51,8 @@ import (
 )
 
 // Version of the protocol. It changes with every incompatible change; client
-// and helper refuse to talk across versions.
+// and helper refuse to talk across versions. 4 brought requests of commands, and
+// commands inside of commands.
 const Version = 4
 
 // Kind says what a frame is.

@@ -14,6 +14,9 @@
 //     it tried to get away (setsid, double fork, a cleared environment), and
 //     what earlier commands left running lives on.
 //
+// Commands may run inside of one another (see Place): at the same time, each with
+// its own bounds, and with the end of the outer one also the end of the inner.
+//
 // A Runner made by NewOwner takes the whole operating-system process for
 // itself (a helper that is PID 1, say); one made by NewShared lives beside
 // others and beside unrelated code. All of this holds on Linux; elsewhere a

@@ -20,17 +20,24 @@ type places struct {
 	known    map[ident]*Place
 }
 
-// begin notes the shell of a command.
-func (l *places) begin(p *Place, shell int, pipe uint64) {
+// start starts the shell of a command and notes it. Nobody judges it meanwhile:
+// before it is a program of its own it holds the pipes of all others.
+func (l *places) start(p *Place, pipe uint64, fork func() (pid int, err error)) error {
 	if p == nil {
-		return
+		_, err := fork()
+		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	shell, err := fork()
+	if err != nil {
+		return err
+	}
 	if p.outer == nil { // what was there before is told by a look at what is alive
 		l.sessions, l.pipes, l.known = map[int]*Place{}, map[uint64]*Place{}, map[ident]*Place{}
 	}
 	l.sessions[shell], l.pipes[pipe] = p, p
+	return nil
 }
 
 // others returns the test whether a process of t belongs to another command than
@@ -66,7 +73,8 @@ func (l *places) owner(t table, m proc, self int) *Place {
 	}
 	var found *Place
 	t.above(m, self, func(a proc) bool {
-		found = cmp.Or(l.known[a.ident], l.sessions[a.session], l.sessions[a.group])
+		// By its pid, too: a table may show a shell before it has its session.
+		found = cmp.Or(l.known[a.ident], l.sessions[a.session], l.sessions[a.group], l.sessions[a.pid])
 		return found == nil
 	})
 	if found == nil {

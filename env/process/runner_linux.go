@@ -150,13 +150,16 @@ func (r *Runner) start(c Command, out *output) (running, error) {
 	}
 	defer p.closeWriter()
 	r.family.holds(p.inode)
-	pid, exited, err := r.fork(shell[0], script, environ, c.Dir, p)
+	var exited <-chan syscall.WaitStatus
+	err = r.places.start(c.Place, p.inode, func() (pid int, err error) {
+		pid, exited, err = r.fork(shell[0], script, environ, c.Dir, p)
+		return pid, err
+	})
 	if err != nil {
 		p.r.Close() //nolint:errcheck // nothing was written
 		r.family.drops(p.inode)
 		return running{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
-	r.places.begin(c.Place, pid, p.inode)
 	r.follow(p, out)
 	return running{exited: exited, pipe: p}, nil
 }

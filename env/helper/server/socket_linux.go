@@ -165,13 +165,13 @@ func (d *desk) serve(a *arriver) {
 
 // receive reads a request, and finds out whose it is.
 func (d *desk) receive(a *arriver) (*post, helper.Ask, string) {
-	if !ours(a.conn) {
-		return nil, helper.Ask{}, sentenceStranger
-	}
 	if err := a.conn.SetDeadline(time.Now().Add(requestWait)); err != nil {
 		return nil, helper.Ask{}, sentenceFrame
 	}
 	f, err := helper.ReadFrame(bufio.NewReaderSize(a.conn, readAhead), helper.MaxAsk)
+	if !ours(a.conn) { // whoever it is has said all now, and reads what is said of it
+		return nil, helper.Ask{}, sentenceStranger
+	}
 	if err != nil || f.Kind != helper.KindAsk {
 		return nil, helper.Ask{}, sentenceFrame
 	}
@@ -205,7 +205,7 @@ func ours(conn *os.File) bool {
 	if err != nil || failed != nil || peer.Pid <= 0 {
 		return false
 	}
-	self := uint32(os.Geteuid()) //nolint:gosec // user ids have 32 bits
+	self := uint32(os.Geteuid())
 	return self == 0 || peer.Uid == self || peer.Uid == 0
 }
 
