@@ -103,6 +103,9 @@ type watchedBox struct {
 	w *witness
 }
 
+// Unwrap says what it is around, see env.FilesOf.
+func (b watchedBox) Unwrap() env.Environment { return b.Environment }
+
 // Execute implements env.Environment. What no reply asked for is the agent's
 // own: before the first call that belongs to the start, and after it to the
 // end, where the diff is taken.
