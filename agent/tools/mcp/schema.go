@@ -33,7 +33,7 @@ func (s *schema) UnmarshalJSON(data []byte) error {
 	type plain schema
 	var parts map[string]json.RawMessage
 	if json.Unmarshal(data, &parts) != nil {
-		return nil
+		return nil //nolint:nilerr // as the comment says
 	}
 	var p plain
 	for key, to := range map[string]any{

@@ -138,7 +138,7 @@ func TestList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // it is always nil
+	defer s.Close()
 	info := s.Info()
 	if info.Name != "books" || info.Server != "books" || info.Version != "1.2" || len(info.Tools) != 9 {
 		t.Errorf("%+v", info)
@@ -158,7 +158,7 @@ func TestList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer two.Close() //nolint:errcheck // likewise
+	defer two.Close()
 	if got, want := names(mcp.Tools(taken, s, two)), "die books_echo fail hang leak books_pid show_all structured wrong shelf_echo shelf_pid"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

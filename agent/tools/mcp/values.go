@@ -69,7 +69,7 @@ func (o object) switches(args []string) []string {
 
 // whole is the object that a call may have its arguments in.
 func (o object) whole(a tools.Args, c tools.Call) (_ map[string]any, given bool, _ error) {
-	text, where := "", ""
+	var text, where string
 	switch {
 	case len(a.Rest) == 1 && a.Rest[0] == "-":
 		text, where = string(c.Input), "the standard input"

@@ -107,15 +107,6 @@ func (m *mcpTools) tools(toolPlace) ([]tools.Tool, error) {
 	return mcp.Tools(func(name string) bool { return ownNames[name] || m.taken[name] }, m.servers...), nil
 }
 
-// info is what the servers said of themselves, for the manifest of a run.
-func (m *mcpTools) info() []mcp.Info {
-	var all []mcp.Info
-	for _, s := range m.servers {
-		all = append(all, s.Info())
-	}
-	return all
-}
-
 // Close implements ability.
 func (m *mcpTools) Close() error {
 	var errs []error

@@ -18,11 +18,11 @@ func books() {
 	sdk.AddTool(s, &sdk.Tool{Name: "find", Description: "Finds books by their title."}, func(_ context.Context, _ *sdk.CallToolRequest, q find) (*sdk.CallToolResult, any, error) {
 		fmt.Fprintln(os.Stderr, "asked for "+q.Title)
 		if log := os.Getenv("BOOKS_LOG"); log != "" {
-			f, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // a file of the script's
+			f, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 			if err != nil {
 				return nil, nil, err
 			}
-			defer f.Close()               //nolint:errcheck // a line in a test
+			defer f.Close()
 			fmt.Fprintln(f, "asked once") //nolint:errcheck // likewise
 		}
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("found %s (%d)", q.Title, q.Limit)}}}, nil, nil

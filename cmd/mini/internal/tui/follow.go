@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
 )
@@ -107,6 +108,12 @@ func (p *follow) record(r trajectories.Record) {
 		var x trajectories.Execution
 		if json.Unmarshal(r.Data, &x) == nil {
 			p.execution(x)
+		}
+	case trajectories.TypeTool:
+		var c trajectories.ToolCall
+		if json.Unmarshal(r.Data, &c) == nil {
+			call := strings.Join(append([]string{env.ToolProgram, c.Name}, c.Args...), " ")
+			p.text(toldLine, fmt.Sprintf("exit %d of %s", c.ExitCode, call), 1, false)
 		}
 	case trajectories.TypeCall:
 		var c trajectories.Call
