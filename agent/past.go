@@ -28,6 +28,8 @@ type Past struct {
 	// Executions are the commands that made the sandbox what the conversation says
 	// it is, in their order.
 	Executions []Executed
+	// Asked are the calls of tools among them, in the order in which they ended.
+	Asked []trajectories.ToolCall
 	// Foreign says that all this was another agent's.
 	Foreign bool
 	// Steps, Usage and Cost are those of all calls, also of those left behind:
@@ -76,7 +78,8 @@ type Executed struct {
 // behind; the actions that they belong to are still to be done.
 func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 	p := &Past{Record: 1} // the header
-	t, err := trajectories.Gather(p.count(records))
+	var calls []recorded
+	t, err := trajectories.Gather(p.count(askedOn(records, &calls)))
 	if err != nil {
 		return nil, fmt.Errorf("recall attempt: %w", err)
 	}
@@ -86,6 +89,7 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 	if n := len(p.Entries); n > 0 {
 		p.Record = p.Entries[n-1].Record
 	}
+	p.Asked = toolCalls(askedBefore(calls, p.Record))
 	step := 0
 	for _, e := range p.Entries {
 		if e.Cause == trajectories.CauseReply {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 
 	"github.com/minibench/mini/agent"
@@ -35,7 +36,13 @@ type toolPlace struct {
 	// that it works in; empty in a batch.
 	dir       string
 	workspace string
+	// stem begins the names of the attempt's files in dir, where those of others
+	// may be there, too; empty in a batch.
+	stem string
 }
+
+// file is the path of a file that the attempt has beside its journal.
+func (p toolPlace) file(name string) string { return filepath.Join(p.dir, p.stem+name) }
 
 // newAbilities connects to what is configured. It is nil where that is nothing.
 func newAbilities(ctx context.Context, cfg *configs.Resolved) (_ *abilities, err error) {
@@ -59,7 +66,16 @@ func newAbilities(ctx context.Context, cfg *configs.Resolved) (_ *abilities, err
 	if len(a.all) == 0 {
 		return nil, nil //nolint:nilnil // nothing is configured
 	}
-	return a, nil
+	return a, a.check()
+}
+
+// check finds what no attempt could have: two tools of one name, an allowed one
+// that nobody has.
+func (a *abilities) check() error {
+	if _, err := a.toolbox(toolPlace{}); err != nil {
+		return a.cfg.Mistakes(configs.Wrong{Key: "tools", Text: err.Error()})
+	}
+	return nil
 }
 
 // toolbox is what an attempt's commands can ask for; nil where that is nothing.
