@@ -30,6 +30,11 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 	rec, err := w.journal.Append(t, data)
 	switch d := data.(type) {
 	case trajectories.Call:
+		if t == trajectories.TypeSummary { // it costs, and is no step
+			w.cost += float64(d.Cost)
+			w.purse.pay(d.Cost)
+			break
+		}
 		w.step++
 		if d.Error == "" {
 			w.strikes.answered()
