@@ -110,6 +110,6 @@ func GrantOf(allowed []string) Grant {
 
 func toolName(name string) bool {
 	return name != "" && len(name) <= MaxName && !strings.ContainsFunc(name, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
 	})
 }

@@ -67,7 +67,7 @@ func TestFilesOfSkills(t *testing.T) {
 			put(t, dir+"/references/deep/er/a b.md", "x")
 			put(t, dir+"/forms.md", "x")
 			put(t, dir+"/tool", "x")
-			if err := os.Chmod(dir+"/tool", 0o700); err != nil { //nolint:gosec // it is to be one
+			if err := os.Chmod(dir+"/tool", 0o700); err != nil {
 				t.Fatal(err)
 			}
 			put(t, dir+"/.hidden", "x")

@@ -37,7 +37,7 @@ func needs(t *testing.T, programs ...string) {
 // run runs a program in a folder, and gives its output and exit code.
 func run(t *testing.T, dir string, args ...string) (string, int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...) //nolint:gosec // the test's own
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "TMPDIR="+t.TempDir(), "LC_ALL=C.UTF-8",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
@@ -165,12 +165,12 @@ func TestShrink(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out, code := run(t, dir, append([]string{"python3", shrink}, tt.args...)...)
-			left, err := os.ReadFile(input + ".min") //nolint:gosec // the test's own
+			left, err := os.ReadFile(input + ".min")
 			if code != tt.code || string(left) != tt.left {
 				t.Errorf("exit %d, left %q (%v):\n%s", code, left, err, out)
 			}
-			_ = os.Remove(input + ".min")                                                // may not be there
-			if now, err := os.ReadFile(input); err != nil || string(now) != b.String() { //nolint:gosec // likewise
+			_ = os.Remove(input + ".min") // may not be there
+			if now, err := os.ReadFile(input); err != nil || string(now) != b.String() {
 				t.Error("the input has changed")
 			}
 		})

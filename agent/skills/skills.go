@@ -46,7 +46,7 @@ type Config struct {
 	Paths []string `yaml:"paths" json:"paths,omitempty"`
 }
 
-// All, in Config.Use, stands for every skill there is.
+// All stands in Config.Use for every skill there is.
 const All = "*"
 
 // Bounds of what is loaded. What goes beyond them is a Problem.
@@ -123,9 +123,9 @@ func (s Skill) Sum() (string, error) {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%x\n", s.sum)
+	_, _ = fmt.Fprintf(h, "%x\n", s.sum) // a hash takes everything
 	for i, f := range s.Files {
-		fmt.Fprintf(h, "%q %v %x\n", f.Path, f.Executable, sha256.Sum256(contents[i]))
+		_, _ = fmt.Fprintf(h, "%q %v %x\n", f.Path, f.Executable, sha256.Sum256(contents[i])) // likewise
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

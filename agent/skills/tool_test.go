@@ -149,7 +149,7 @@ func TestFilesInTheSandbox(t *testing.T) {
 			}); err != nil || got.ExitCode != 0 {
 				t.Errorf("%s, %v", got.Output, err)
 			}
-			if own, err := os.ReadFile(filepath.Join(origin, "with-files/scripts/hello.sh")); err != nil || strings.Contains(string(own), "spoilt") { //nolint:gosec // the test's own
+			if own, err := os.ReadFile(filepath.Join(origin, "with-files/scripts/hello.sh")); err != nil || strings.Contains(string(own), "spoilt") {
 				t.Errorf("the user's own file: %q, %v", own, err)
 			}
 			if err := tool.Prepare(t.Context(), box); err != nil { // as for a child

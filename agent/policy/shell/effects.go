@@ -18,7 +18,7 @@ func (r *reader) effects(p *Part, args []value, s *scope, c *context) {
 
 // tellers are the tools of mini-tool that know no files: a path in their arguments
 // is a word. Of all others an argument may be one.
-var tellers = []string{"note", "notes", "goal", "recall"}
+var tellers = []string{"note", "notes", "goal", "recall", "skill"}
 
 func (r *reader) effectsOf(p *Part, known program, args []value, s *scope, c *context) {
 	a := r.arguments(p, known, args, s)

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -63,6 +65,20 @@ func (a *skillTools) warnings() []string {
 		}
 	}
 	return all
+}
+
+// warn says what abilities have to say before anything is run.
+func (a *abilities) warn(w io.Writer) {
+	if a == nil {
+		return
+	}
+	for _, one := range a.all {
+		if o, ok := one.(interface{ warnings() []string }); ok {
+			for _, text := range o.warnings() {
+				_, _ = fmt.Fprintln(w, "mini: warning:", lines(text)) // only for people
+			}
+		}
+	}
 }
 
 // folder is a new one for an attempt on the host. Its lock is this process's: a

@@ -98,6 +98,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		return errors.Join(before(err), boxes.Close())
 	}
 	defer can.Close() //nolint:errcheck // what it had connected to ends with the process
+	can.warn(s.Err)
 	b := runner.Batch{
 		Supervise: supervise, Tools: can.forAttempt,
 		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,

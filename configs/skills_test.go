@@ -1,0 +1,61 @@
+package configs_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/configs"
+)
+
+func TestSkillsThatCannotBe(t *testing.T) {
+	for name, tt := range map[string]struct{ section, want string }{
+		"a name in capitals": {"{use: [Bisect]}", `mine.yaml:1: skills.use: "Bisect": the name of a skill is made of small letters, digits and single hyphens between them`},
+		"a name upwards":     {`{use: ["../x"]}`, `skills.use: "../x": the name of a skill is made of`},
+		"no name":            {`{use: [""]}`, `skills.use: "": the name of a skill is empty`},
+		"twice":              {"{use: [a, a]}", "skills.use: a is there twice"},
+		"no folder":          {`{paths: [""]}`, `skills.paths: "" is no name of a folder`},
+		"no list":            {"{use: {a: b}}", "skills.use: a list of texts is needed"},
+		"another key":        {"{used: [a]}", "unknown key skills.used; did you mean skills.use?"},
+		"too many folders":   {"{paths: [" + strings.Repeat("a,", 51) + "]}", "skills.paths: 51 folders are more than 50"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := configs.ReadFile(file(t, "mine.yaml", "skills: "+tt.section+"\n"))
+			if err == nil {
+				_, err = configs.Merge(shipped(t, "mini"), l)
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestSkillPaths: what is no whole path is found from the file it stands in.
+func TestSkillPaths(t *testing.T) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	path := file(t, "mine.yaml", "skills:\n  use: ['*']\n  paths: [team, /abs, ~/own]\n")
+	of := func(arg string) []string {
+		l, err := configs.Read(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := configs.Merge(shipped(t, "swebench"), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg.SkillPaths()
+	}
+	if diff := cmp.Diff([]string{filepath.Join(filepath.Dir(path), "team"), "/abs", filepath.Join(home, "own")}, of(path)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"team"}, of(`skills.paths=["team"]`)); diff != "" {
+		t.Error(diff)
+	}
+}
