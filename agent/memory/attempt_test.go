@@ -171,7 +171,10 @@ func TestGoalsComeBack(t *testing.T) {
 		"mini-tool goal add one\nmini-tool goal add two", "mini-tool goal done 1", "mini-tool goal add three\nmini-tool goal drop 2", submit)
 	var kept []trajectories.Record
 	messages := 0
-	for r := range rec.Records() { // as if mini had died in the third command
+	for r, err := range rec.Records() { // as if mini had died in the third command
+		if err != nil {
+			t.Fatal(err)
+		}
 		if r.Type == trajectories.TypeMessage {
 			messages++
 		}

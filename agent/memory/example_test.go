@@ -19,7 +19,7 @@ func ExampleStore() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // of an example
+	defer os.RemoveAll(dir)
 	store := memory.NewStore(filepath.Join(dir, "notes.json"))
 	added, err := store.Add(context.Background(), "Build", "make helper comes first")
 	fmt.Println(added.ID, added.Category, err)

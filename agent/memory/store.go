@@ -209,7 +209,7 @@ func (s *Store) putAside(bad *damagedError) (*Aside, error) {
 		to = fmt.Sprintf("%s.damaged-%s-%d", s.path, time.Now().UTC().Format(stamp), n)
 	}
 	if err := os.Rename(s.path, to); err != nil {
-		return nil, fmt.Errorf("put damaged notes aside (%v): %w", bad, err)
+		return nil, fmt.Errorf("put damaged notes aside (%w): %w", bad, err)
 	}
 	return &Aside{Name: filepath.Base(to), Why: bad.why}, nil
 }

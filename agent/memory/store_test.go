@@ -401,7 +401,7 @@ func TestBusyFile(t *testing.T) {
 	if err := lock.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Close() //nolint:errcheck // of a test
+	defer lock.Close()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		_, err := s.Add(t.Context(), "", "x")
