@@ -125,7 +125,14 @@ func (c *clerk) Query(_ context.Context, messages []model.Message) (model.Reply,
 	if c.err != nil {
 		return model.Reply{Usage: model.Usage{Prompt: 7}, Cost: 0.5, Tries: 1}, c.err
 	}
-	text := fmt.Sprintf("Summary number %d. %s", len(c.asked), strings.Repeat("It was found out that method_7 is wrong. ", 60))
+	var parts int
+	if _, err := fmt.Sscanf(messages[0].Content, "Sum up %d parts", &parts); err != nil {
+		return model.Reply{}, err
+	}
+	text := ""
+	for part := range parts {
+		text += fmt.Sprintf("=== Part %d ===\nSummary number %d. %s\n\n", part+1, len(c.asked), strings.Repeat("It was found out that method_7 is wrong. ", 60/parts))
+	}
 	if c.reply != nil {
 		text = c.reply(len(c.asked), messages[0].Content)
 	}

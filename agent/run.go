@@ -32,6 +32,7 @@ type run struct {
 	facts       []fact
 	tailSaid    string // the newest
 	overlong    bool   // the last compaction left more than the limit
+	extracted   bool   // that a summary is missing was said
 	long        bool   // that a prompt is longer than the limit was said
 	clock       *clock
 	steps       int

@@ -174,39 +174,55 @@ func (s *squeeze) elided() []trajectories.Replacement {
 		m := model.Message{Role: b.Role, Content: line, CallID: b.CallID}
 		all = append(all, trajectories.Replacement{From: b.From, To: b.To, Message: m})
 	}
+	return s.without(all)
+}
+
+// without adds to lines for outputs, where they are not enough, one in place of the
+// oldest steps of each round, as many as it takes.
+func (s *squeeze) without(all []trajectories.Replacement) []trajectories.Replacement {
 	limit := float64(s.run.cfg.compactionTokens())
-	if float64(s.after(all)) <= enough*limit {
+	size, total := s.sizes(all)
+	if s.scale*float64(total) <= enough*limit {
 		return all
 	}
 	for _, round := range s.rounds() {
 		if old(round) {
 			continue
 		}
-		for n := range round { // one more step at a time
-			taken := round[:n+1]
-			from, to := span(taken)
-			without := slices.DeleteFunc(slices.Clone(all), func(r trajectories.Replacement) bool { return from <= r.From && r.To <= to })
-			without = append(without, trajectories.Replacement{From: from, To: to, Join: true, Message: model.Message{
-				Role: model.User, Content: s.label(taken, "were taken out to save room"),
-			}})
-			slices.SortFunc(without, func(a, b trajectories.Replacement) int { return a.From - b.From })
-			done := float64(s.after(without)) <= roomy*limit
-			if done || n == len(round)-1 {
-				all = without
+		n, line := 0, trajectories.Replacement{}
+		for done := false; n < len(round) && !done; {
+			for _, b := range round[n] {
+				total -= size[b.From]
 			}
-			if done {
-				return all
-			}
+			n++
+			done = s.scale*float64(total) <= roomy*limit
+		}
+		line.From, line.To = span(round[:n])
+		line.Join, line.Message = true, model.Message{Role: model.User, Content: s.label(round[:n], "were taken out to save room")}
+		all = slices.DeleteFunc(all, func(r trajectories.Replacement) bool { return line.From <= r.From && r.To <= line.To })
+		all = append(all, line)
+		if n < len(round) {
+			break
 		}
 	}
+	slices.SortFunc(all, func(a, b trajectories.Replacement) int { return a.From - b.From })
 	return all
 }
 
-// after is about how long the prompt is with replacements.
-func (s *squeeze) after(all []trajectories.Replacement) int64 {
-	trial := s.run.view
-	trial.Compact(0, trajectories.Compaction{Replaced: all})
-	return s.tokens(trial.Messages())
+// sizes are estimates of the blocks, by their first records, with replacements for
+// some; and of all of them.
+func (s *squeeze) sizes(all []trajectories.Replacement) (size map[int]int64, total int64) {
+	size = map[int]int64{}
+	next := 0
+	for _, b := range s.blocks {
+		m := b.Message
+		if next < len(all) && all[next].From == b.From {
+			m, next = all[next].Message, next+1
+		}
+		size[b.From] = s.run.estimate([]model.Message{m})
+		total += size[b.From]
+	}
+	return size, total
 }
 
 // outputLine stands for what a command gave.

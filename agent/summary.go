@@ -38,7 +38,7 @@ func (r *run) summarize(ctx context.Context, s *squeeze, rounds [][]piece) (all 
 		return nil, "", err
 	}
 	reply, err := r.askForSummary(ctx, prompt)
-	if feedback := (*Feedback)(nil); err != nil && (ctx.Err() != nil || errors.As(err, &feedback) || errors.Is(err, errNotRecorded)) {
+	if _, halted := errors.AsType[*Feedback](err); err != nil && (halted || ctx.Err() != nil || errors.Is(err, errNotRecorded)) {
 		return nil, "", err
 	}
 	var texts []string
@@ -47,6 +47,7 @@ func (r *run) summarize(ctx context.Context, s *squeeze, rounds [][]piece) (all 
 	}
 	if err != nil {
 		fallback = clipped(strings.ToValidUTF8(err.Error(), "?"), maxReason)
+		r.warnOfExtracts(fallback)
 	}
 	for i, round := range fresh {
 		text, what := "", "are shown as an extract"
@@ -64,6 +65,14 @@ func (r *run) summarize(ctx context.Context, s *squeeze, rounds [][]piece) (all 
 		}})
 	}
 	return all, fallback, nil
+}
+
+// warnOfExtracts says once that there are summaries missing.
+func (r *run) warnOfExtracts(why string) {
+	if !r.extracted {
+		r.extracted = true
+		r.warnings = append(r.warnings, "an extract of commands stands where a summary of old steps was wanted: "+why)
+	}
 }
 
 // errNotRecorded is that the journal could not be written, which ends the attempt.

@@ -191,11 +191,11 @@ type ToolCalled struct {
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// Compacted says that the model no longer gets the whole history. No agent
-// publishes it yet.
+// Compacted says that the model no longer gets the whole history, but other
+// messages in place of some. Tokens are about how many the prompt has.
 type Compacted struct {
 	Step int `json:"step"`
-	// Policy is how the history was made shorter.
+	// Policy is how the history was made shorter: "elide" or "summarize".
 	Policy         string `json:"policy"`
 	MessagesBefore int    `json:"messages_before"`
 	MessagesAfter  int    `json:"messages_after"`

@@ -130,7 +130,7 @@ func (p *follow) record(r trajectories.Record) {
 	case trajectories.TypeCompaction:
 		var c trajectories.Compaction
 		if json.Unmarshal(r.Data, &c) == nil {
-			p.add(toldLine, fmt.Sprintf("the history was shortened (%s): %d messages are %d now", c.Policy, c.MessagesBefore, c.MessagesAfter))
+			p.add(toldLine, fmt.Sprintf("the history was shortened (%s): about %d tokens are %d now", c.Policy, c.TokensBefore, c.TokensAfter))
 		}
 	case trajectories.TypeLimits:
 		p.add(toldLine, "the limits were raised")

@@ -61,6 +61,9 @@ func (f *Front) Show(e events.Stamped) {
 	case events.FormatError:
 		s.end()
 		f.print(f.faint(safe.Text(e.Text)))
+	case events.Compacted:
+		s.end()
+		f.print(f.faint(fmt.Sprintf("[the history was shortened (%s): about %d tokens are %d now]", safe.Line(e.Policy), e.TokensBefore, e.TokensAfter)))
 	case events.Lost:
 		s.end()
 		f.print(fmt.Sprintf("[%d pieces could not be shown in time; the trajectory has them]", e.Count))

@@ -82,7 +82,7 @@ func (m *model) take(item any) {
 		m.limit(e)
 	case events.Compacted:
 		m.paragraph(faint("… the history was shortened (" + safe.Line(bounded(e.Policy, 100)) + "): " +
-			count(e.MessagesBefore, "message") + " are " + grouped(int64(e.MessagesAfter)) + " now"))
+			"about " + grouped(e.TokensBefore) + " tokens are " + grouped(e.TokensAfter) + " now"))
 	case events.Ended:
 		m.ended(e)
 	case events.Lost:
