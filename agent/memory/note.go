@@ -39,7 +39,8 @@ type mistake struct{ text string }
 
 func mistakef(format string, args ...any) error { return &mistake{fmt.Sprintf(format, args...)} }
 
-func (m *mistake) Error() string        { return m.text }
+func (m *mistake) Error() string { return m.text }
+
 // Is makes it an ErrMistake.
 func (m *mistake) Is(target error) bool { return target == ErrMistake }
 
