@@ -37,6 +37,8 @@ type Past struct {
 	Usage  model.Usage
 	Cost   model.Cost
 	Worked time.Duration
+	// Children is what children spent, which is no part of the numbers above.
+	Children Spending
 	// Start is when the attempt began, Idle what passed since in which nobody
 	// worked on it.
 	Start    time.Time
@@ -60,7 +62,14 @@ func (p *Past) Carry(out *trajectories.Outcome) {
 		return
 	}
 	out.Start, out.Idle = p.Start, trajectories.Seconds(p.Idle)
-	out.Steps, out.Usage, out.Cost = out.Steps+p.Steps, out.Usage.Add(p.Usage), out.Cost+p.Cost
+	all := p.Total()
+	out.Steps, out.Usage, out.Cost = out.Steps+all.Steps, out.Usage.Add(all.Usage), out.Cost+all.Cost
+	out.ChildSteps += p.Children.Steps
+}
+
+// Total is what the attempt has spent so far, its children's part included.
+func (p *Past) Total() Spending {
+	return Spending{p.Steps, p.Usage, p.Cost}.Add(p.Children)
 }
 
 // Executed is a command of the past.
@@ -186,7 +195,7 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		Warnings []string             `json:"warnings"`
 	}
 	switch r.Type {
-	case trajectories.TypeCall, trajectories.TypeExecution, trajectories.TypeScrub, trajectories.TypeOutcome:
+	case trajectories.TypeCall, trajectories.TypeSpent, trajectories.TypeExecution, trajectories.TypeScrub, trajectories.TypeOutcome:
 		if err := json.Unmarshal(r.Data, &d); err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
 		}
@@ -217,6 +226,13 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		if !p.Header.Inherited(r.ID) { // else it was paid for there
 			p.Usage, p.Cost = p.Usage.Add(d.Usage), p.Cost+d.Cost
 		}
+		s.work(r.Time, d.Duration, d.Waited)
+	case trajectories.TypeSpent:
+		one := Spending{Steps: 1}
+		if !p.Header.Inherited(r.ID) {
+			one.Usage, one.Cost = d.Usage, d.Cost
+		}
+		p.Children = p.Children.Add(one)
 		s.work(r.Time, d.Duration, d.Waited)
 	default:
 		s.work(r.Time, d.Duration, 0)
@@ -252,6 +268,7 @@ func (r *run) recall() {
 		return
 	}
 	r.steps, r.usage, r.cost, r.warnings = p.Steps, p.Usage, p.Cost, slices.Clone(p.Warnings)
+	r.asking.spent, r.asking.begun = p.Children, p.Children.Steps
 	r.clock.before = p.Worked
 	if p.Limits != nil {
 		r.limits = *p.Limits

@@ -210,7 +210,7 @@ func (d *divergence) Unwrap() error { return agent.ErrDiverged }
 
 // resumed is what w knows of an attempt that goes on.
 func (w *witness) resumed(past *agent.Past) {
-	w.step, w.cost = past.Steps, float64(past.Cost)
+	w.step, w.cost = past.Steps, float64(past.Total().Cost)
 	for _, e := range slices.Backward(past.Entries) {
 		if e.Cause == trajectories.CauseReply {
 			w.actions = e.Actions
@@ -242,13 +242,13 @@ func (b *book) newest(t task) int {
 func (b *book) carry(past *agent.Past) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.cost, b.unpriced = b.cost-past.Cost, b.unpriced-past.Usage.Unpriced
+	b.cost, b.unpriced = b.cost-past.Total().Cost, b.unpriced-past.Total().Usage.Unpriced
 }
 
 // resuming tells that an attempt goes on, and after which step.
 func (b *Batch) resuming(t task, n int, past *agent.Past) {
 	b.Log.Emit(t.event(Event{
-		Type: AttemptResumed, Attempt: n, Step: past.Steps, Cost: float64(past.Cost),
+		Type: AttemptResumed, Attempt: n, Step: past.Steps, Cost: float64(past.Total().Cost),
 		Total: len(past.Executions), Elapsed: past.Idle.Seconds(),
 	}))
 }

@@ -43,7 +43,7 @@ func tally(journal string) Tally {
 		}
 		t.End = rec.Time
 		var call trajectories.Call
-		if rec.Type == trajectories.TypeCall && json.Unmarshal(rec.Data, &call) == nil {
+		if (rec.Type == trajectories.TypeCall || rec.Type == trajectories.TypeSpent) && json.Unmarshal(rec.Data, &call) == nil {
 			t.Steps++
 			if header.Inherited(rec.ID) {
 				t.Inherited++ // and paid for there

@@ -68,7 +68,7 @@ func summarize(records iter.Seq2[Record, error]) (summary, error) {
 		case TypeImport:
 			s.source = &Import{}
 			err = json.Unmarshal(r.Data, s.source)
-		case TypeCall:
+		case TypeCall, TypeSpent:
 			var c struct {
 				Cost  model.Cost  `json:"cost"`
 				Usage model.Usage `json:"usage"`
