@@ -134,6 +134,9 @@ type Child struct {
 	Problem string `json:"problem,omitempty"`
 }
 
+// ChildJournal is the name of a child's journal, in a folder of its own.
+const ChildJournal = "journal.jsonl"
+
 // Children are those that a tool call made.
 func (c ToolCall) Children() []Child {
 	var d struct {
