@@ -82,3 +82,10 @@ func (a *Attempt) Spend(s trajectories.Spent) error {
 	_, err := a.run.Recorder.Append(trajectories.TypeSpent, s)
 	return err
 }
+
+// total is what the attempt has spent, its children's part included.
+func (r *run) total() Spending {
+	r.asking.mu.Lock()
+	defer r.asking.mu.Unlock()
+	return Spending{r.steps, r.usage, r.cost}.Add(r.asking.spent)
+}

@@ -79,11 +79,11 @@ func (r *run) say(messages ...trajectories.Message) error {
 }
 
 func (r *run) variables() map[string]any {
-	return r.cfg.variables(r.Task, r.info, r.abilities, r.steps, float64(r.cost+r.asking.spent.Cost), r.clock.worked().Seconds())
+	return r.cfg.variables(r.Task, r.info, r.abilities, r.steps, float64(r.total().Cost), r.clock.worked().Seconds())
 }
 
 func (r *run) checkLimits() error {
-	if limitReached(r.limits, r.steps+r.asking.spent.Steps, r.cost+r.asking.spent.Cost) {
+	if limitReached(r.limits, r.total().Steps, r.total().Cost) {
 		return ErrLimitsExceeded
 	}
 	if limit := r.cfg.wallTime(); limit > 0 && r.clock.worked() >= limit {

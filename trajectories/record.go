@@ -105,6 +105,9 @@ type Parent struct {
 	// the attempt itself.
 	Step  int `json:"step"`
 	Depth int `json:"depth"`
+	// Of is the child whose child this is; 0 for one of the attempt itself, whose
+	// journal Journal is in any case.
+	Of int `json:"of,omitempty"`
 	// Task is what the child was asked to do; Skill and Profile are what it was
 	// to do it with, where that was said.
 	Task    string `json:"task"`
