@@ -137,6 +137,9 @@ func (f *Family) session(ctx context.Context, c tools.Call, s session) agent.Ses
 	if parents.Supervisor != nil {
 		own.Supervisor = supervised{parents.Supervisor, f, pause}
 	}
+	if s.skill.Restricts {
+		own.Supervisor = under{s.skill, own.Supervisor}
+	}
 	return own
 }
 

@@ -83,9 +83,14 @@ type Options struct {
 type Skill struct {
 	// Body is told to the child in full.
 	Body string
-	// Restricts says that the child may call no tools but those in AllowedTools.
+	// Restricts says that the child may call no tools but those in AllowedTools, and
+	// run commands only where Bash says so: of those, where Commands is not empty,
+	// the ones it names by what they begin with, as "git log:*". Commands that hand
+	// in a report, and mini-tool, always run.
 	Restricts    bool
 	AllowedTools []string
+	Bash         bool
+	Commands     []string
 }
 
 // Family is what the children of one attempt share. It is safe for concurrent

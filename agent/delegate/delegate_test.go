@@ -446,6 +446,24 @@ func TestSkillRestrictsTools(t *testing.T) {
 	contains(t, w.told("CHILD", 2), "[2] ")
 }
 
+func TestSkillRestrictsCommands(t *testing.T) {
+	w := newWorld(t, map[string][]string{
+		"PARENT": {bash(asks("delegate", "--skill", "look", "CHILD")), end},
+		"CHILD": {
+			bash("touch x"), bash("ls -a | wc -l"), bash("ls -a; touch x"), bash("cat > x <<'E'\nx\nE"), bash("ls $(touch x)"), bash("$X x"),
+			bash(asks("note")), submits("done"),
+		},
+	})
+	w.family.Skill = func(string) (delegate.Skill, error) {
+		return delegate.Skill{Body: "Look.", Restricts: true, AllowedTools: []string{"note"}, Bash: true, Commands: []string{"ls:*", "wc *"}}, nil
+	}
+	w.run(t.Context())
+	for i, want := range []string{"does not allow touch x", "[0] 2", "does not allow touch", "does not allow", "does not allow touch", "cannot be told", "[0] note"} {
+		contains(t, w.told("CHILD", i), want)
+	}
+	contains(t, w.told("PARENT", 0), "[0] done")
+}
+
 func TestEnds(t *testing.T) {
 	t.Run("the command's timeout", func(t *testing.T) {
 		w := newWorld(t, map[string][]string{"PARENT": {bash(asks("delegate", "CHILD")), end}, "CHILD": {bash("sleep 600")}})

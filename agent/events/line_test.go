@@ -87,7 +87,7 @@ func TestLines(t *testing.T) {
 			t.Errorf("%v %s", err, diff)
 		}
 	}
-	if len(kinds) != len(all)-1 || len(kinds) != 15 {
+	if len(kinds) != len(all)-1 || len(kinds) != 16 {
 		t.Errorf("%d kinds are tested", len(kinds))
 	}
 }

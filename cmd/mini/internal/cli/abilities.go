@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 
 	"github.com/minibench/mini/agent"
@@ -35,7 +36,13 @@ type toolPlace struct {
 	// that it works in; empty in a batch.
 	dir       string
 	workspace string
+	// stem begins the names of the attempt's files in dir, where those of others
+	// may be there, too; empty in a batch.
+	stem string
 }
+
+// file is the path of a file that the attempt has beside its journal.
+func (p toolPlace) file(name string) string { return filepath.Join(p.dir, p.stem+name) }
 
 // newAbilities connects to what is configured. It is nil where that is nothing.
 func newAbilities(ctx context.Context, cfg *configs.Resolved) (_ *abilities, err error) {

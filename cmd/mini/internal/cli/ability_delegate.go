@@ -2,11 +2,105 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/delegate"
+	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
 )
 
-// newDelegateTools makes children, chains of them and their board; nil where they are off.
-func newDelegateTools(context.Context, *configs.Resolved) (ability, error) {
-	return nil, nil //nolint:nilnil // not yet
+// children are the ability to have them: what all attempts share of it.
+type children struct {
+	cfg    *configs.Resolved
+	kinds  map[string]kind // by profile; "" is the parent's own configuration
+	header trajectories.Header
 }
+
+// kind is what a child can be.
+type kind struct {
+	agent *agent.Agent
+	model model.Model // nil is the parent's
+}
+
+// newDelegateTools makes children, chains of them and their board; nil where they are off.
+func newDelegateTools(_ context.Context, cfg *configs.Resolved) (ability, error) {
+	if !cfg.Agents.Enabled {
+		return nil, nil //nolint:nilnil // off
+	}
+	c := &children{cfg: cfg, kinds: map[string]kind{}}
+	own, err := agent.New(delegate.Child(cfg.Agent, cfg.Agents, false))
+	if err != nil {
+		return nil, cfg.Locate(err)
+	}
+	c.kinds[""] = kind{agent: own}
+	for _, name := range cfg.Agents.Profiles {
+		if c.kinds[name], err = c.profile(name); err != nil {
+			return nil, err
+		}
+	}
+	c.header, err = headerOf(cfg, cfg.Environment.Class)
+	return c, err
+}
+
+// profile is what a child of a profile is: the parent's configuration with the
+// profile's on top of it.
+func (c *children) profile(name string) (kind, error) {
+	return kind{}, usagef("agents.profiles: %.80q is no profile", name)
+}
+
+// tools implements ability.
+func (c *children) tools(p toolPlace) ([]tools.Tool, error) {
+	o := delegate.Options{Config: c.cfg.Agents, Agent: c.kind}
+	if p.dir != "" {
+		o.Journals = c.journals(p)
+	}
+	return delegate.New(o).Tools(), nil
+}
+
+// journals are those of an attempt's children: in the folder "children" beside the
+// attempt's, or, where that has a name among others, NAME.children.
+func (c *children) journals(p toolPlace) delegate.Journals {
+	header := c.header
+	header.InstanceID, header.Attempt, header.ModelName = p.in.ID, attemptOf(p), modelName(c.cfg)
+	return delegate.Folder{
+		Dir: p.dir, Journal: p.stem + trajectories.ChildJournal, Name: p.stem + trajectories.ChildrenFolder,
+		Header: header, Sync: c.cfg.Run.Fsync,
+	}
+}
+
+// attemptOf is the number of the attempt whose folder it is, which is its name in
+// a batch.
+func attemptOf(p toolPlace) int {
+	n := 0
+	if _, err := fmt.Sscanf(filepath.Base(p.dir), "%d", &n); err != nil || n < 1 || p.stem != "" {
+		return 1
+	}
+	return n
+}
+
+func (c *children) kind(profile string) (*agent.Agent, model.Model, error) {
+	k, ok := c.kinds[profile]
+	if !ok {
+		if len(c.kinds) == 1 {
+			return nil, nil, fmt.Errorf("there are no profiles here (agents.profiles)")
+		}
+		var names []string
+		for name := range c.kinds {
+			if name != "" {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return nil, nil, fmt.Errorf("there is no profile %.80q here; there is %s", profile, strings.Join(names, ", "))
+	}
+	return k.agent, k.model, nil
+}
+
+// Close implements ability.
+func (*children) Close() error { return nil }

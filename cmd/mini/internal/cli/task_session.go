@@ -193,7 +193,7 @@ func (t *task) run(ctx context.Context, journal *trajectories.Journal) (trajecto
 		return failed(errors.Join(err, box.Close(ctx)))
 	}
 	defer can.Close() //nolint:errcheck // what it had connected to ends with the process
-	tools, err := can.toolbox(toolPlace{in: t.in, dir: filepath.Dir(t.files.journal), workspace: t.workspace()})
+	tools, err := can.toolbox(toolPlace{in: t.in, dir: filepath.Dir(t.files.journal), stem: t.files.stem(), workspace: t.workspace()})
 	if err != nil {
 		return failed(errors.Join(err, box.Close(ctx)))
 	}
