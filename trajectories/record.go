@@ -137,15 +137,6 @@ type Child struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// ChildJournal is the name of a child's journal, in a folder of its own.
-// ChildrenFolder is the name of the folder of all of them beside their parent's
-// journal, where that is called journal.jsonl too; beside NAME.journal.jsonl it is
-// NAME.children.
-const (
-	ChildJournal   = "journal.jsonl"
-	ChildrenFolder = "children"
-)
-
 // Children are those that a tool call made.
 func (c ToolCall) Children() []Child {
 	var d struct {
