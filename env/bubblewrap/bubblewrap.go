@@ -137,6 +137,7 @@ func (m *Machine) Start(ctx context.Context, c Config) (*Sandbox, error) {
 		Env:     environ,
 		// The configured variables are for commands, and not for bwrap.
 		Setup:   helper.Setup{Env: c.Env, Interpreter: c.Interpreter},
+		Info:    c.info,
 		Timeout: c.Timeout, OutputLimit: c.OutputLimit,
 	})
 	switch {
@@ -174,6 +175,7 @@ func (c Config) info(h helper.Hello) env.Info {
 		System: h.System, Node: h.Node, Release: h.Release, Version: h.Kernel, Machine: h.Machine,
 		Dir:        h.Dir,
 		Network:    c.Network == Host,
+		Tools:      true,
 		Disposable: c.Dir == "" || c.Disposable,
 		Warnings:   append([]string{Unbounded}, c.Warnings...),
 	}

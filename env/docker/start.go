@@ -196,6 +196,7 @@ func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info 
 		Machine:     h.Machine,
 		Dir:         h.Dir,
 		Disposable:  !c.writable(),
+		Tools:       true,
 		Image:       c.Image,
 		ImageID:     img.id,
 		ImageDigest: img.digest,

@@ -18,6 +18,7 @@ type Box struct {
 	config Config
 	proc   *child
 	client *helper.Client
+	info   env.Info // for those who are asked by a command
 
 	mu   sync.Mutex
 	fate error // why it was lost, once it is
@@ -40,8 +41,22 @@ func (b *Box) Execute(ctx context.Context, cmd env.Command) (env.Result, error) 
 	if cmd.OutputLimit == 0 {
 		cmd.OutputLimit = b.config.OutputLimit
 	}
+	cmd.Tools = helper.Inside(cmd.Tools, b.info, b.within)
+	return b.judged(ctx, func() (env.Result, error) { return b.client.Execute(ctx, cmd) })
+}
+
+// within is Execute inside of a command that asks.
+func (b *Box) within(ctx context.Context, inside env.Environment, cmd env.Command) (env.Result, error) {
+	if cmd.OutputLimit == 0 {
+		cmd.OutputLimit = b.config.OutputLimit
+	}
+	return b.judged(ctx, func() (env.Result, error) { return inside.Execute(ctx, cmd) })
+}
+
+// judged says of what a command came to what it means.
+func (b *Box) judged(ctx context.Context, execute func() (env.Result, error)) (env.Result, error) {
 	alone := b.proc.ward.Alone()
-	res, err := b.client.Execute(ctx, cmd)
+	res, err := execute()
 	if !alone || !b.proc.ward.Alone() {
 		res.OOMKilled = -1 // the kernel's count is of all sandboxes together
 	}
