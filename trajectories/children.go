@@ -1,6 +1,7 @@
 package trajectories
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,14 +63,37 @@ func HoldsChildren(dir string) bool {
 	return err == nil && info.Mode()&fs.ModeType == 0
 }
 
-// Children are those that a tool call made.
-func (t *Transcript) childrenOf(n int) []*Transcript {
+// ChildrenOf are the children of a child, by its number; 0 is the attempt itself.
+func (t *Transcript) ChildrenOf(child int) []*Transcript {
 	var own []*Transcript
 	for _, c := range t.Children {
-		if c.Header.Parent != nil && c.Header.Parent.Of == n {
+		if p := c.Header.Parent; p != nil && p.Of == child && p.Child > child {
 			own = append(own, c)
 		}
 	}
 	slices.SortFunc(own, func(a, b *Transcript) int { return a.Header.Parent.Child - b.Header.Parent.Child })
 	return own
+}
+
+// Asked are the calls of tools that made children, by the record of the execution
+// that they were made within.
+func (t *Transcript) Asked() map[int][]Child {
+	var ran []int
+	for _, e := range t.Entries {
+		for _, r := range e.Ran {
+			ran = append(ran, r.Record)
+		}
+	}
+	slices.Sort(ran)
+	asked := map[int][]Child{}
+	for _, r := range t.Others {
+		var c ToolCall
+		if r.Type != TypeTool || json.Unmarshal(r.Data, &c) != nil {
+			continue
+		}
+		if i, _ := slices.BinarySearch(ran, r.ID); i < len(ran) {
+			asked[ran[i]] = append(asked[ran[i]], c.Children()...)
+		}
+	}
+	return asked
 }
