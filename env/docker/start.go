@@ -109,6 +109,7 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin progra
 		Env:          c.Env,
 		Interpreter:  c.Interpreter,
 		LeaseSeconds: int(c.Lease / time.Second),
+		ToolDir:      toolDir,
 	}
 	if short != nil {
 		setup.Meeting = short.meeting()

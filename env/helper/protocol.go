@@ -165,6 +165,9 @@ type Setup struct {
 	// through it, and the first stream says by its end that the client is gone.
 	// Otherwise all stays as it is.
 	Meeting string `json:"meeting,omitempty"`
+	// ToolDir is the folder with mini-tool, for commands that may ask: it may be
+	// empty until the first of them. Empty means that there is none.
+	ToolDir string `json:"tool_dir,omitempty"`
 }
 
 // Hello is the helper's answer to Setup.

@@ -140,7 +140,7 @@ func (l *Local) start(ctx context.Context) error {
 		Name:    "the local environment in " + c.Dir,
 		Program: c.Helper,
 		Env:     c.environ(),
-		Setup:   helper.Setup{Dir: c.Dir, Interpreter: c.Interpreter},
+		Setup:   helper.Setup{Dir: c.Dir, Interpreter: c.Interpreter, ToolDir: c.Helper.ToolDir()},
 		Info:    func(helper.Hello) env.Info { return l.info },
 		Timeout: c.Timeout, OutputLimit: c.OutputLimit,
 	})

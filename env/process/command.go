@@ -60,6 +60,11 @@ func Merge(base []string, added map[string]string) []string {
 	return merged
 }
 
+// Fits says that a script can be run as far as its text is concerned.
+func Fits(script string) bool {
+	return len(script) <= env.MaxScript && strings.IndexByte(script, 0) < 0
+}
+
 // obstacle says in a sentence why the command cannot run; empty when nothing
 // is in the way that can be seen beforehand.
 func (c Command) obstacle() string {

@@ -38,6 +38,9 @@ func (b *Box) PID() int { return b.proc.cmd.Process.Pid }
 // error is an *env.Error, everything it ran is killed, and every later call
 // returns the same error.
 func (b *Box) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
+	if why := b.unequipped(cmd); why != "" {
+		return env.Result{ExitCode: -1, OOMKilled: -1, Failure: why}, nil
+	}
 	if cmd.OutputLimit == 0 {
 		cmd.OutputLimit = b.config.OutputLimit
 	}
@@ -70,6 +73,18 @@ func (b *Box) judged(ctx context.Context, execute func() (env.Result, error)) (e
 		return res, errors.Join(cause(ctx), env.ErrClosed)
 	}
 	return res, errors.Join(cause(ctx), b.lost(over))
+}
+
+// unequipped says in a sentence why a command would not find mini-tool; empty
+// where it does, or does not need it.
+func (b *Box) unequipped(cmd env.Command) string {
+	if cmd.Tools == nil || b.config.Setup.ToolDir == "" {
+		return ""
+	}
+	if err := b.config.Program.tool.place(); err != nil {
+		return fmt.Sprintf("The tools that it may ask for cannot be made ready: %v.", err)
+	}
+	return ""
 }
 
 // cause is nil unless ctx has ended.

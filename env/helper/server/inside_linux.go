@@ -37,7 +37,10 @@ func (s *server) runAtPost(ctx context.Context, id uint32, settings helper.Run, 
 		}()
 		return nil
 	}
-	c.Env = process.Merge(c.Env, variables)
+	if settings.Asks {
+		c.Env = process.Merge(c.Env, variables)
+		c.Script, c.Env = withTool(s.setup.ToolDir, c.Shell, c.Script, c.Env)
+	}
 	c.Place, c.Expired = p.place, p.clock.Expired()
 	go func() { // awaited by converse or close, or by the command that it runs inside of
 		defer close(j.done)
