@@ -106,7 +106,7 @@ func (r *Registry) answerOf(s Spec, res Result, err error) agent.ToolAnswer {
 	}
 	// What carries it has a bound too, which is not to cut off the word of this one.
 	most = min(most, env.MaxToolAnswer-2*maxErrors)
-	answer.Output, answer.ExitCode = []byte(Clip(res.Output, most)), res.ExitCode
+	answer.Output, answer.ExitCode = []byte(clipped(res.Output, most, res.Size)), res.ExitCode
 	if err == nil {
 		return answer
 	}
@@ -166,13 +166,17 @@ func mistake(name, text, usage string) []byte {
 
 // Clip is the beginning of a text, most bytes of it at the utmost, with a line that
 // says how much was left out. A character is kept whole or left out.
-func Clip(text string, most int) string {
-	if len(text) <= most {
+func Clip(text string, most int) string { return clipped(text, most, 0) }
+
+// clipped is Clip for a text that was longer, once; then it had size bytes.
+func clipped(text string, most int, size int64) string {
+	size = max(size, int64(len(text)))
+	if size <= int64(most) {
 		return text
 	}
-	at := max(most, 0)
-	for back := 0; at > 0 && back < utf8.UTFMax && !utf8.RuneStart(text[at]); back++ {
+	at := min(max(most, 0), len(text))
+	for back := 0; at > 0 && at < len(text) && back < utf8.UTFMax && !utf8.RuneStart(text[at]); back++ {
 		at--
 	}
-	return fmt.Sprintf("%s\n[%s: the last %d of %d bytes were left out]\n", text[:at], env.ToolProgram, len(text)-at, len(text))
+	return fmt.Sprintf("%s\n[%s: the last %d of %d bytes were left out]\n", text[:at], env.ToolProgram, size-int64(at), size)
 }

@@ -49,10 +49,13 @@ func (r *Registry) unknown(name string) agent.ToolAnswer {
 
 // explained is what is said of one tool to who asks.
 func explained(s Spec) string {
-	if s.About == "" {
-		return usage(s)
+	text := usage(s)
+	for _, more := range []string{s.About, s.Help} {
+		if more != "" {
+			text += "\n" + strings.TrimRight(more, "\n") + "\n"
+		}
 	}
-	return usage(s) + "\n" + s.About + "\n"
+	return text
 }
 
 // usage is how a tool is called, a line for each form.
