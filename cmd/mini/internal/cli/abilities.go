@@ -81,6 +81,9 @@ func (a *abilities) toolbox(p toolPlace) (agent.Toolbox, error) {
 			return nil, err
 		}
 		c.Tools = append(c.Tools, list...)
+		if s, ok := one.(interface{ told() []agent.Ability }); ok {
+			c.Skills = append(c.Skills, s.told()...)
+		}
 	}
 	box, err := tools.New(c)
 	if err != nil {

@@ -25,7 +25,7 @@ var commandGroups = []group{
 	{"run", []string{"bench", "ctl", "replay", "eval", "grade", "regrade"}},
 	{"look", []string{"report", "inspect", "shell", "datasets"}},
 	{"trajectories", []string{"import", "export", "trajectories"}},
-	{"set up", []string{"config", "policy", "doctor", "images", "clean", "fake-model", "completion"}},
+	{"set up", []string{"config", "policy", "skills", "doctor", "images", "clean", "fake-model", "completion"}},
 }
 
 // group is one part of a list, and its name in the margin.
