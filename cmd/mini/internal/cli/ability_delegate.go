@@ -9,6 +9,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/delegate"
+	"github.com/minibench/mini/agent/skills"
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/model"
@@ -20,6 +21,7 @@ type children struct {
 	cfg    *configs.Resolved
 	kinds  map[string]kind // by profile; "" is the parent's own configuration
 	header trajectories.Header
+	used   []skills.Skill
 }
 
 // kind is what a child can be.
@@ -44,8 +46,31 @@ func newDelegateTools(_ context.Context, cfg *configs.Resolved) (ability, error)
 			return nil, err
 		}
 	}
+	if len(cfg.Skills.Use) > 0 {
+		if c.used, _, err = skillsInUse(cfg); err != nil {
+			return nil, err
+		}
+	}
 	c.header, err = headerOf(cfg, cfg.Environment.Class)
 	return c, err
+}
+
+// skill is one of those in use, as a child is held to it.
+func (c *children) skill(name string) (delegate.Skill, error) {
+	i := slices.IndexFunc(c.used, func(s skills.Skill) bool { return s.Name == name })
+	if i < 0 {
+		var names []string
+		for _, s := range c.used {
+			names = append(names, s.Name)
+		}
+		if near := tools.Nearest(name, names); near != "" {
+			return delegate.Skill{}, fmt.Errorf("there is no skill %.80q; did you mean %q?", name, near)
+		}
+		return delegate.Skill{}, fmt.Errorf("there is no skill %.80q here", name)
+	}
+	s := c.used[i]
+	g := s.Grant()
+	return delegate.Skill{Body: s.Text, Restricts: !g.Any, AllowedTools: g.Tools, Bash: g.Bash, Commands: g.Patterns}, nil
 }
 
 // profile is what a child of a profile is: the parent's configuration with the
@@ -57,6 +82,9 @@ func (c *children) profile(name string) (kind, error) {
 // tools implements ability.
 func (c *children) tools(p toolPlace) ([]tools.Tool, error) {
 	o := delegate.Options{Config: c.cfg.Agents, Agent: c.kind}
+	if len(c.used) > 0 {
+		o.Skill = c.skill
+	}
 	if p.dir != "" {
 		o.Journals = c.journals(p)
 	}
