@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -170,7 +171,7 @@ func (d *desk) receive(a *arriver) (*post, helper.Ask, string) {
 	if err := a.conn.SetDeadline(time.Now().Add(requestWait)); err != nil {
 		return nil, helper.Ask{}, sentenceFrame
 	}
-	f, err := helper.ReadFrame(a.conn, helper.MaxAsk)
+	f, err := helper.ReadFrame(bufio.NewReaderSize(a.conn, readAhead), helper.MaxAsk)
 	if err != nil || f.Kind != helper.KindAsk {
 		return nil, helper.Ask{}, sentenceFrame
 	}
