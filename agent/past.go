@@ -28,6 +28,11 @@ type Past struct {
 	// Executions are the commands that made the sandbox what the conversation says
 	// it is, in their order.
 	Executions []Executed
+	// Delegated says that commands among them had children, whose own commands are
+	// in other journals: running Executions again does not make the sandbox what it
+	// was.
+	Delegated bool
+	asked     []int // records of calls that made children
 	// Foreign says that all this was another agent's.
 	Foreign bool
 	// Steps, Usage and Cost are those of all calls, also of those left behind:
@@ -95,6 +100,7 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 	if n := len(p.Entries); n > 0 {
 		p.Record = p.Entries[n-1].Record
 	}
+	p.Delegated = slices.ContainsFunc(p.asked, func(record int) bool { return record < p.Record })
 	step := 0
 	for _, e := range p.Entries {
 		if e.Cause == trajectories.CauseReply {
@@ -217,6 +223,14 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		p.Limits = &Limits{}
 		if err := json.Unmarshal(r.Data, p.Limits); err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
+		}
+	case trajectories.TypeTool:
+		var c trajectories.ToolCall
+		if err := json.Unmarshal(r.Data, &c); err != nil {
+			return fmt.Errorf("record %d: %w", r.ID, err)
+		}
+		if len(c.Children()) > 0 {
+			p.asked = append(p.asked, r.ID)
 		}
 	case trajectories.TypeOutcome:
 		p.Warnings = lasting(d.Warnings)

@@ -113,6 +113,9 @@ func (b *Batch) reopen(t task, n int) (opened, error) {
 	if err := b.suits(past.Header, t, n); err != nil {
 		return opened{}, err
 	}
+	if past.Delegated {
+		return opened{}, errDelegated
+	}
 	j, err := trajectories.Continue(path, trajectories.Resume{MiniVersion: b.Header.MiniVersion, Record: past.Record})
 	if err != nil {
 		return opened{}, err
@@ -120,6 +123,9 @@ func (b *Batch) reopen(t task, n int) (opened, error) {
 	j.Sync(b.Sync)
 	return opened{j, past}, nil
 }
+
+// errDelegated is why the sandbox of an attempt cannot be made again.
+var errDelegated = errors.New("its commands had children (mini-tool delegate), whose commands cannot be run again with them")
 
 // suits says what would be another attempt under the same name.
 func (b *Batch) suits(h trajectories.Header, t task, n int) error {

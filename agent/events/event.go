@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -206,6 +207,18 @@ type ChildWorked struct {
 	ExitStatus string     `json:"exit_status,omitempty"`
 	Steps      int        `json:"steps,omitempty"`
 	Cost       model.Cost `json:"cost,omitempty"`
+}
+
+// Text is the event as a line for people. Its parts are a model's: whoever shows it
+// makes it fit for a terminal.
+func (e ChildWorked) Text() string {
+	switch {
+	case e.ExitStatus != "":
+		return fmt.Sprintf("child %d ended: %s, steps: %d", e.Child, e.ExitStatus, e.Steps)
+	case e.Command != "":
+		return fmt.Sprintf("child %d $ %s", e.Child, e.Command)
+	}
+	return fmt.Sprintf("child %d begins: %s", e.Child, e.Task)
 }
 
 // Compacted says that the model no longer gets the whole history. No agent
