@@ -28,11 +28,12 @@ type Past struct {
 	// Executions are the commands that made the sandbox what the conversation says
 	// it is, in their order.
 	Executions []Executed
+	// Asked are the calls of tools among them, in the order in which they ended.
+	Asked []trajectories.ToolCall
 	// Delegated says that commands among them had children, whose own commands are
 	// in other journals: running Executions again does not make the sandbox what it
 	// was.
 	Delegated bool
-	asked     []int // records of calls that made children
 	// Foreign says that all this was another agent's.
 	Foreign bool
 	// Steps, Usage and Cost are those of all calls, also of those left behind:
@@ -90,7 +91,8 @@ type Executed struct {
 // behind; the actions that they belong to are still to be done.
 func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 	p := &Past{Record: 1} // the header
-	t, err := trajectories.Gather(p.count(records))
+	var calls []recorded
+	t, err := trajectories.Gather(p.count(askedOn(records, &calls)))
 	if err != nil {
 		return nil, fmt.Errorf("recall attempt: %w", err)
 	}
@@ -100,7 +102,8 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 	if n := len(p.Entries); n > 0 {
 		p.Record = p.Entries[n-1].Record
 	}
-	p.Delegated = slices.ContainsFunc(p.asked, func(record int) bool { return record < p.Record })
+	p.Asked = toolCalls(askedBefore(calls, p.Record))
+	p.Delegated = slices.ContainsFunc(p.Asked, func(c trajectories.ToolCall) bool { return len(c.Children()) > 0 })
 	step := 0
 	for _, e := range p.Entries {
 		if e.Cause == trajectories.CauseReply {
@@ -223,14 +226,6 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		p.Limits = &Limits{}
 		if err := json.Unmarshal(r.Data, p.Limits); err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
-		}
-	case trajectories.TypeTool:
-		var c trajectories.ToolCall
-		if err := json.Unmarshal(r.Data, &c); err != nil {
-			return fmt.Errorf("record %d: %w", r.ID, err)
-		}
-		if len(c.Children()) > 0 {
-			p.asked = append(p.asked, r.ID)
 		}
 	case trajectories.TypeOutcome:
 		p.Warnings = lasting(d.Warnings)

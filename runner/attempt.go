@@ -78,6 +78,10 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 	if err != nil {
 		return ended(journal, start, err)
 	}
+	tools, err := b.tools(in, n)
+	if err != nil {
+		return ended(journal, start, err)
+	}
 	box, err := b.Sandboxes.Start(ctx, in)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -88,7 +92,7 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 	w := &witness{journal: journal.Journal, log: b.Log, purse: b.purse, strikes: &b.strikes, task: t, attempt: n}
 	if journal.past != nil {
 		w.resumed(journal.past)
-		journal.past.Rebuild = b.rebuild(w, journal.past)
+		journal.past.Rebuild = b.rebuild(w, journal.past, tools)
 	}
 	// Deferred: a panic is kept to the attempt, and must not leave its sandbox.
 	defer func() {
@@ -104,10 +108,6 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 	var supervisor agent.Supervisor
 	if b.Supervise != nil {
 		supervisor = b.Supervise(in)
-	}
-	tools, err := b.tools(in, n)
-	if err != nil {
-		return ended(journal, start, err)
 	}
 	bus, done := b.events(in, n)
 	defer done()

@@ -1,6 +1,9 @@
 package trajectories
 
-import "iter"
+import (
+	"iter"
+	"time"
+)
 
 // Records are those that the transcript would be gathered from: a journal anew,
 // after somebody has changed the transcript. Their numbers are those they had;
@@ -13,7 +16,7 @@ func (t *Transcript) Records() iter.Seq2[Record, error] {
 			a.put(Record{ID: 1, Type: TypeImport}, t.Import)
 		}
 		for i := range t.Setup {
-			a.put(Record{ID: t.Setup[i].Record, Type: TypeExecution}, t.Setup[i].Execution)
+			a.ran(&t.Setup[i], time.Time{})
 		}
 		var reply *Entry
 		for i := range t.Entries {
@@ -70,7 +73,7 @@ func (a *again) entry(e *Entry, at int, reply *Entry) {
 		}
 		for i := range acted.Ran {
 			if ran := &acted.Ran[i]; ran.Told == at {
-				a.put(Record{ID: ran.Record, Type: TypeExecution, Time: ran.Start}, ran.Execution)
+				a.ran(ran, ran.Start)
 			}
 		}
 	}
@@ -84,7 +87,15 @@ func (a *again) untold(reply *Entry) {
 	}
 	for i := range reply.Ran {
 		if ran := &reply.Ran[i]; ran.Told < 0 {
-			a.put(Record{ID: ran.Record, Type: TypeExecution, Time: ran.Start}, ran.Execution)
+			a.ran(ran, ran.Start)
 		}
 	}
+}
+
+// ran gives an execution after what its command asked for.
+func (a *again) ran(ran *Ran, at time.Time) {
+	for i := range ran.Tools {
+		a.put(Record{ID: ran.Tools[i].Record, Type: TypeTool, Time: ran.Tools[i].Start}, ran.Tools[i].ToolCall)
+	}
+	a.put(Record{ID: ran.Record, Type: TypeExecution, Time: at}, ran.Execution)
 }

@@ -1,7 +1,6 @@
 package trajectories
 
 import (
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,21 +77,12 @@ func (t *Transcript) ChildrenOf(child int) []*Transcript {
 // Asked are the calls of tools that made children, by the record of the execution
 // that they were made within.
 func (t *Transcript) Asked() map[int][]Child {
-	var ran []int
+	asked := map[int][]Child{}
 	for _, e := range t.Entries {
 		for _, r := range e.Ran {
-			ran = append(ran, r.Record)
-		}
-	}
-	slices.Sort(ran)
-	asked := map[int][]Child{}
-	for _, r := range t.Others {
-		var c ToolCall
-		if r.Type != TypeTool || json.Unmarshal(r.Data, &c) != nil {
-			continue
-		}
-		if i, _ := slices.BinarySearch(ran, r.ID); i < len(ran) {
-			asked[ran[i]] = append(asked[ran[i]], c.Children()...)
+			for _, c := range r.Tools {
+				asked[r.Record] = append(asked[r.Record], c.Children()...)
+			}
 		}
 	}
 	return asked

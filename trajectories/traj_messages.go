@@ -18,6 +18,8 @@ type translator struct {
 	reply     *Message // the newest
 	answered  bool     // it was told of something by the user
 	execution *Execution
+	called    []ToolCall // by the command whose execution has not come yet
+	tools     []ToolCall // by that of execution
 }
 
 type trajAction struct {
@@ -41,6 +43,8 @@ type observationExtra struct {
 	Timestamp  *float64 `json:"timestamp,omitempty"`
 	Exception  string   `json:"exception_info"`
 	TimedOut   bool     `json:"timed_out,omitempty"` // of another agent's alone; mini's exceptions say it
+	// Tools are what the command asked for by mini-tool, as the journal has it.
+	Tools []ToolCall `json:"tools,omitempty"`
 }
 
 type interruptExtra struct {
@@ -74,7 +78,18 @@ func (t *translator) translate(r Record) (*trajMessage, error) {
 		return nil, json.Unmarshal(r.Data, t.call)
 	case TypeExecution:
 		t.execution = &Execution{}
+		t.tools, t.called = t.called, nil
 		return nil, json.Unmarshal(r.Data, t.execution)
+	case TypeTool:
+		var c ToolCall
+		if err := json.Unmarshal(r.Data, &c); err != nil {
+			return nil, err
+		}
+		t.called = append(t.called, c)
+		return nil, nil
+	case TypeResume:
+		t.called = nil // their command was left behind
+		return nil, nil
 	case TypeMessage:
 		var m Message
 		if err := json.Unmarshal(r.Data, &m); err != nil {
@@ -115,6 +130,7 @@ func (t *translator) extra(m Message, at time.Time) any {
 		if x := t.execution; x != nil {
 			t.execution = nil
 			e := x.observation(at)
+			e.Tools = t.tools
 			e.TimedOut = t.imported && x.TimedOut
 			return e
 		}
@@ -150,6 +166,7 @@ func (t *translator) ownCommand(m Message, at time.Time) commandExtra {
 	}
 	if x := t.execution; x != nil {
 		told := x.observation(at)
+		told.Tools = t.tools
 		e.observationExtra, t.execution = &told, nil
 	}
 	return e

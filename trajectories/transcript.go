@@ -61,6 +61,14 @@ type Ran struct {
 	// Told is the index of the entry that told the model of it; -1 where none
 	// did, as after the command that handed in the work.
 	Told int
+	// Tools are what it asked for by mini-tool, in the order of the answers.
+	Tools []Called
+}
+
+// Called is what a command asked for.
+type Called struct {
+	Record int // in the journal
+	ToolCall
 }
 
 // Gather reads a whole attempt. The first error of the records ends it, with
@@ -75,6 +83,7 @@ func Gather(records iter.Seq2[Record, error]) (*Transcript, error) {
 			return g.t, err
 		}
 	}
+	g.uncalled()
 	g.untold()
 	return g.t, nil
 }
@@ -88,6 +97,8 @@ type gatherer struct {
 	reply   int      // the entry whose actions are being run; -1 before the first
 	next    int      // of the reply's executions, the first that nobody was told of
 	own     []Ran    // a person's commands, whose message has not come yet
+	called  []Called // by a command whose execution has not come yet
+	calls   []Record // the same, as they stand there
 }
 
 func (g *gatherer) take(r Record) error {
@@ -114,17 +125,25 @@ func (g *gatherer) take(r Record) error {
 	case TypeExecution:
 		ran := Ran{Record: r.ID, Told: -1}
 		if err = json.Unmarshal(r.Data, &ran.Execution); err == nil {
+			ran.Tools, g.called, g.calls = g.called, nil, nil
 			g.execution(ran)
+		}
+	case TypeTool:
+		c := Called{Record: r.ID}
+		if err = json.Unmarshal(r.Data, &c.ToolCall); err == nil {
+			g.called, g.calls = append(g.called, c), append(g.calls, r)
 		}
 	case TypeDiff:
 		g.t.Diff = &Diff{}
 		err = json.Unmarshal(r.Data, g.t.Diff)
 	case TypeResume:
 		g.failed()
+		g.uncalled()
 		g.rewind(r.Parent)
 		g.t.Others = append(g.t.Others, r)
 	case TypeOutcome:
 		g.failed()
+		g.uncalled()
 		g.untold()
 		g.t.Outcome = &Outcome{}
 		err = json.Unmarshal(r.Data, g.t.Outcome)
@@ -181,6 +200,12 @@ func (g *gatherer) failed() {
 			g.context = nil
 		}
 	}
+}
+
+// uncalled puts away what a command asked for that never came to its end.
+func (g *gatherer) uncalled() {
+	g.t.Others = append(g.t.Others, g.calls...)
+	g.called, g.calls = nil, nil
 }
 
 func (g *gatherer) message(e Entry) {

@@ -88,7 +88,23 @@ type ownResult struct {
 	// says it.
 	Ran     int    `json:"execution,omitempty"`
 	Command string `json:"command,omitempty"`
+	// Tools are what the command asked for by mini-tool.
+	Tools []ownTool `json:"tools,omitempty"`
 	*trajectories.Execution
+}
+
+// ownTool is a record of what a command asked for.
+type ownTool struct {
+	Record int `json:"record,omitempty"`
+	trajectories.ToolCall
+}
+
+func toolsOf(ran *trajectories.Ran) []ownTool {
+	var all []ownTool
+	for _, c := range ran.Tools {
+		all = append(all, ownTool{c.Record, c.ToolCall})
+	}
+	return all
 }
 
 // shells are the tools that are given a command for bash, by the names that

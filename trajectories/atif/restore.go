@@ -266,6 +266,9 @@ func (r *restorer) execution(own ownResult, command string) {
 	if own.Execution == nil {
 		return
 	}
+	for _, t := range own.Tools {
+		r.items = append(r.items, item{r.key(t.Record), 0, trajectories.TypeTool, t.Start, t.ToolCall})
+	}
 	x := *own.Execution
 	x.Command = command
 	r.items = append(r.items, item{r.key(own.Ran), 0, trajectories.TypeExecution, x.Start, x})

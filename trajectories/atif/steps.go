@@ -254,7 +254,7 @@ func (b *builder) idOf(step, ran int) *string {
 // execution puts what a command did into a result's extra, once.
 func (b *builder) execution(own *ownResult, step, ran int) {
 	r := b.entry(step).Ran[ran]
-	own.Ran, own.Execution = r.Record, &r.Execution
+	own.Ran, own.Tools, own.Execution = r.Record, toolsOf(&r), &r.Execution
 	calls := b.steps[step].Calls
 	if id := b.idOf(step, ran); id != nil {
 		if command, ok := commandOf(calls[ran].Function, calls[ran].Arguments); ok && command == r.Command {

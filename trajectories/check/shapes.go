@@ -31,6 +31,7 @@ var shapes = map[trajectories.Type]shape{
 	trajectories.TypeContext:   shapeOf[trajectories.Context]("sent"),
 	trajectories.TypeCall:      shapeOf[trajectories.Call]("usage", "cost", "start"),
 	trajectories.TypeExecution: shapeOf[trajectories.Execution]("command", "output", "returncode"),
+	trajectories.TypeTool:      shapeOf[trajectories.ToolCall]("name", "output", "returncode", "start", "duration"),
 	trajectories.TypeSpent:     shapeOf[trajectories.Spent]("child", "usage", "cost"),
 	trajectories.TypeDecision:  shapeOf[trajectories.Decision]("command", "action"),
 	trajectories.TypeLimits:    shapeOf[trajectories.Limits]("steps", "cost"),

@@ -169,6 +169,19 @@ func (c *cleaner) ran(r *trajectories.Ran) {
 	for i := range r.Background {
 		c.text(&r.Background[i].Name)
 	}
+	for i := range r.Tools {
+		c.called(&r.Tools[i])
+	}
+}
+
+// called looks at what a command asked for, and what it was answered.
+func (c *cleaner) called(t *trajectories.Called) {
+	c.record = t.Record
+	c.texts(t.Args)
+	for _, b := range []*trajectories.Bytes{&t.Input, &t.Output, &t.Errors} {
+		c.bytes((*[]byte)(b))
+	}
+	c.json(&t.Details)
 }
 
 func (c *cleaner) outcome(o *trajectories.Outcome) {

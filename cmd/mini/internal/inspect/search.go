@@ -76,7 +76,7 @@ type searcher struct {
 
 func (*searcher) wants(t trajectories.Type) bool {
 	switch t {
-	case trajectories.TypeMessage, trajectories.TypeExecution, trajectories.TypeOutcome, trajectories.TypeDiff, trajectories.TypeCheck, trajectories.TypeCall, trajectories.TypeDecision:
+	case trajectories.TypeMessage, trajectories.TypeExecution, trajectories.TypeOutcome, trajectories.TypeDiff, trajectories.TypeCheck, trajectories.TypeCall, trajectories.TypeDecision, trajectories.TypeTool:
 		return true
 	}
 	return false
@@ -150,6 +150,11 @@ func (*searcher) texts(r trajectories.Record) []string {
 		if json.Unmarshal(r.Data, &d) == nil {
 			_, text := decisionText(d.Ruling)
 			return []string{text}
+		}
+	case trajectories.TypeTool:
+		var c trajectories.ToolCall
+		if json.Unmarshal(r.Data, &c) == nil {
+			return append([]string{string(c.Errors), string(c.Details), c.Name}, c.Args...)
 		}
 	case trajectories.TypeCheck:
 		var c trajectories.Check
