@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
 )
 
