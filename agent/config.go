@@ -109,9 +109,24 @@ type Observation struct {
 	MaxChars  int `yaml:"max_chars" json:"max_chars"`
 	HeadChars int `yaml:"head_chars" json:"head_chars"`
 	TailChars int `yaml:"tail_chars" json:"tail_chars"`
+	// Keep says what is shown of a long output: KeepEnds, or empty, its head and
+	// tail as above; KeepTail its last lines alone, at most MaxLines of them with
+	// at most MaxBytes bytes, which of a line that is longer are its last ones. Zero
+	// means DefaultMaxLines and DefaultMaxBytes.
+	Keep     string `yaml:"keep" json:"keep,omitempty"`
+	MaxLines int    `yaml:"max_lines" json:"max_lines,omitempty"`
+	MaxBytes int    `yaml:"max_bytes" json:"max_bytes,omitempty"`
 }
 
-// DefaultObservation is used for an Observation that is all zero.
+// The values of Observation.Keep, and what KeepTail keeps unless told otherwise.
+const (
+	KeepEnds        = "ends"
+	KeepTail        = "tail"
+	DefaultMaxLines = 2000
+	DefaultMaxBytes = 50 << 10
+)
+
+// DefaultObservation is used for an Observation without numbers of characters.
 var DefaultObservation = Observation{MaxChars: 10000, HeadChars: 5000, TailChars: 5000}
 
 // FieldError is a mistake in one field of the configuration.
@@ -129,9 +144,7 @@ func (e *FieldError) Unwrap() error { return e.Err }
 // sample values, so that a mistake is found before a model is called. The
 // error is a *FieldError.
 func New(cfg Config) (*Agent, error) {
-	if cfg.Observation == (Observation{}) {
-		cfg.Observation = DefaultObservation
-	}
+	cfg.Observation = cfg.Observation.orDefault()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -184,7 +197,10 @@ func (c Config) validate() error {
 	if err := firstOf([]error{c.validatePatch(), c.validateImages()}); err != nil {
 		return err
 	}
-	o := c.Observation
+	return c.Observation.validate()
+}
+
+func (o Observation) validate() error {
 	if o.MaxChars < 1 || o.HeadChars < 0 || o.TailChars < 0 || o.HeadChars+o.TailChars > o.MaxChars {
 		return &FieldError{Field: "observation", Err: fmt.Errorf(
 			"max_chars %d, head_chars %d, tail_chars %d: head and tail together must not exceed max_chars, which must be positive",
@@ -192,6 +208,15 @@ func (c Config) validate() error {
 	}
 	if o.MaxChars > maxObservation {
 		return &FieldError{Field: "observation", Err: fmt.Errorf("max_chars %d is above %d", o.MaxChars, maxObservation)}
+	}
+	switch {
+	case o.Keep != "" && o.Keep != KeepEnds && o.Keep != KeepTail:
+		return &FieldError{Field: "observation", Err: fmt.Errorf("keep %.60q is neither %q nor %q", o.Keep, KeepEnds, KeepTail)}
+	case o.Keep != KeepTail && (o.MaxLines != 0 || o.MaxBytes != 0):
+		return &FieldError{Field: "observation", Err: fmt.Errorf("max_lines and max_bytes are for keep: %s", KeepTail)}
+	case o.MaxLines < 0 || o.MaxBytes < 0 || o.MaxBytes > maxObservation:
+		return &FieldError{Field: "observation", Err: fmt.Errorf(
+			"max_lines %d, max_bytes %d: neither may be negative, and max_bytes is at most %d", o.MaxLines, o.MaxBytes, maxObservation)}
 	}
 	return nil
 }

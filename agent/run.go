@@ -192,7 +192,11 @@ func (a *Agent) Command(script string) env.Command {
 // an observation are whole at four bytes a character, and the journal has its due.
 func (c Config) outputLimit() int {
 	o := c.Observation
-	return max(env.DefaultOutputLimit, c.JournalOutput, 4*o.MaxChars, 8*max(o.HeadChars, o.TailChars))
+	limit := max(env.DefaultOutputLimit, c.JournalOutput, 4*o.MaxChars, 8*max(o.HeadChars, o.TailChars))
+	if o.Keep == KeepTail {
+		limit = max(limit, 2*o.MaxBytes)
+	}
+	return limit
 }
 
 // observe tells the model what its command did. After an interruption nothing

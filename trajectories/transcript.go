@@ -71,6 +71,20 @@ type Called struct {
 	ToolCall
 }
 
+// Called are all calls of tools whose commands came to their end, in order.
+func (t *Transcript) Called() []Called {
+	var all []Called
+	for _, ran := range t.Setup {
+		all = append(all, ran.Tools...)
+	}
+	for _, e := range t.Entries {
+		for _, ran := range e.Ran {
+			all = append(all, ran.Tools...)
+		}
+	}
+	return all
+}
+
 // Gather reads a whole attempt. The first error of the records ends it, with
 // what was read so far: of a damaged journal the beginning is still there.
 func Gather(records iter.Seq2[Record, error]) (*Transcript, error) {

@@ -65,13 +65,23 @@ func runs(command string) string { return "I think.\n```bash\n" + command + "\n`
 
 const submit = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
+// config is that of all attempts.
+func config() agent.Config {
+	return agent.Config{
+		SystemTemplate: "system", InstanceTemplate: "{{.task}}", ObservationTemplate: "{{.output}}", FormatErrorTemplate: "{{.error}}",
+		MaxFormatErrors: 3, StepLimit: 10_000, Observation: agent.Observation{MaxChars: 1_000_000},
+	}
+}
+
 // attempt runs commands, a step each, and says what each put out, with the records.
 func attempt(t *testing.T, past *agent.Past, rec *agent.Memory, list []tools.Tool, commands ...string) []string {
 	t.Helper()
-	a, err := agent.New(agent.Config{
-		SystemTemplate: "system", InstanceTemplate: "{{.task}}", ObservationTemplate: "{{.output}}", FormatErrorTemplate: "{{.error}}",
-		MaxFormatErrors: 3, StepLimit: 10_000, Observation: agent.Observation{MaxChars: 1_000_000},
-	})
+	return attemptBy(t, config(), past, rec, list, commands...)
+}
+
+func attemptBy(t *testing.T, cfg agent.Config, past *agent.Past, rec *agent.Memory, list []tools.Tool, commands ...string) []string {
+	t.Helper()
+	a, err := agent.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,10 @@
 package memory_test
 
 import (
+	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/memory"
 	"github.com/minibench/mini/agent/tools"
+	"github.com/minibench/mini/model"
 )
 
 func TestRecall(t *testing.T) {
@@ -70,6 +73,34 @@ func linesLonger(s string, than int) (list []int) {
 		}
 	}
 	return list
+}
+
+// forgetful sends the prompts and the last reply with its answer.
+type forgetful struct{}
+
+func (forgetful) Fit(_ context.Context, h agent.History) ([]model.Message, error) {
+	if n := len(h.Messages); n > 4 {
+		return slices.Concat(h.Messages[:2], h.Messages[n-2:]), nil
+	}
+	return nil, nil
+}
+
+// What the model is no longer sent is still there to be recalled, also in a session
+// that goes on.
+func TestRecallOfWhatIsNotSent(t *testing.T) {
+	cfg := config()
+	cfg.Context = forgetful{}
+	rec := agent.NewMemory()
+	const want = "step 1 of 4\n--- your reply\nI think.\n```bash\nfirst things\n```\n--- what came of it\nfirst things\n"
+	out := attemptBy(t, cfg, nil, rec, []tools.Tool{memory.Recall{}}, "first things", "second", "third", "mini-tool recall 1", submit)
+	same(t, want, out[3])
+	past, err := agent.Recall(rec.Records())
+	if err != nil {
+		t.Fatal(err)
+	}
+	past.Submitted, past.Entries = false, past.Entries[:len(past.Entries)-1]
+	again := attemptBy(t, cfg, past, agent.NewMemory(), []tools.Tool{memory.Recall{}}, "mini-tool recall 1", submit)
+	same(t, strings.Replace(want, "of 4", "of 5", 1), again[0])
 }
 
 // The pages of a step, one after the other, are all of it.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"syscall"
+	"time"
 )
 
 // tagVariable is in the environment of a program and of what it starts, by which
@@ -32,7 +33,7 @@ func New(cmd *exec.Cmd, environ []string) *Family {
 
 // Kill ends all of it. It fits exec.Cmd.Cancel.
 func (f *Family) Kill() error {
-	err := f.End()
+	err := f.killGroup()
 	sweep(f.tag)
 	if errors.Is(err, syscall.ESRCH) {
 		return os.ErrProcessDone
@@ -40,5 +41,27 @@ func (f *Family) Kill() error {
 	return err
 }
 
-// End ends those in the group: what a program that is over has left there.
-func (f *Family) End() error { return syscall.Kill(-f.cmd.Process.Pid, syscall.SIGKILL) }
+func (f *Family) killGroup() error { return syscall.Kill(-f.cmd.Process.Pid, syscall.SIGKILL) }
+
+// Bounds of the wait for those that were killed.
+const (
+	maxWaits = 50
+	eachWait = time.Millisecond
+)
+
+// End ends those in the group: what a program that is over has left there. It comes
+// after the program was waited for. While mini is a subreaper (see env/process),
+// they are its children now, and are waited for too.
+func (f *Family) End() {
+	_ = f.killGroup() // as a rule there is nobody
+	for range maxWaits {
+		pid, err := syscall.Wait4(-f.cmd.Process.Pid, nil, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return // nobody is left, or nobody of ours
+		case pid == 0:
+			time.Sleep(eachWait)
+		}
+	}
+}

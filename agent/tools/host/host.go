@@ -129,7 +129,7 @@ func (t *Tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 	cmd.Cancel = f.Kill
 	err = cmd.Run()
 	if cmd.Process != nil {
-		_ = f.End() // what it left in the background
+		f.End() // what it left in the background
 	}
 	res := tools.Result{Output: string(out.data), Size: out.size, Details: Details{cmd.ProcessState.ExitCode(), errs.String(), out.size}}
 	exit, failed := errors.AsType[*exec.ExitError](err)

@@ -90,6 +90,7 @@ func (c *child) end() {
 	}
 	_ = c.family.Kill() // its children too, also where it has ended itself
 	<-c.ended
+	c.family.End()
 }
 
 // said is the end of what a program wrote to its standard error.

@@ -177,6 +177,8 @@ func (c *cleaner) ran(r *trajectories.Ran) {
 // called looks at what a command asked for, and what it was answered.
 func (c *cleaner) called(t *trajectories.Called) {
 	c.record = t.Record
+	c.text(&t.Name) // the model's, there may be no such tool
+	c.text(&t.Dir)
 	c.texts(t.Args)
 	for _, b := range []*trajectories.Bytes{&t.Input, &t.Output, &t.Errors} {
 		c.bytes((*[]byte)(b))

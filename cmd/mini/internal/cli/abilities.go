@@ -66,7 +66,16 @@ func newAbilities(ctx context.Context, cfg *configs.Resolved) (_ *abilities, err
 	if len(a.all) == 0 {
 		return nil, nil //nolint:nilnil // nothing is configured
 	}
-	return a, nil
+	return a, a.check()
+}
+
+// check finds what no attempt could have: two tools of one name, an allowed one
+// that nobody has.
+func (a *abilities) check() error {
+	if _, err := a.toolbox(toolPlace{}); err != nil {
+		return a.cfg.Mistakes(configs.Wrong{Key: "tools", Text: err.Error()})
+	}
+	return nil
 }
 
 // toolbox is what an attempt's commands can ask for; nil where that is nothing.

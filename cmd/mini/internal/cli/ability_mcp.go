@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 
@@ -68,6 +69,8 @@ func serverConfigs(cfg *configs.Resolved) (all []mcp.Config, wrong []configs.Wro
 			bad("it takes either a command or a url")
 		case s.URL == "" && s.TokenEnv != "":
 			bad("token_env goes with a url; a command gets its variables by env")
+		case hasPassword(s.URL):
+			bad("its url has a name or a password in it, which would stand in the files of a run: name a variable with token_env")
 		case s.Timeout < 0:
 			bad("timeout is not less than 0")
 		}
@@ -91,6 +94,12 @@ func serverConfigs(cfg *configs.Resolved) (all []mcp.Config, wrong []configs.Wro
 		all = append(all, c)
 	}
 	return all, wrong
+}
+
+// hasPassword says that a URL names a user.
+func hasPassword(text string) bool {
+	at, err := url.Parse(text)
+	return err == nil && at.User != nil
 }
 
 // tools implements ability.
