@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/tools"
 )
 
@@ -18,12 +19,17 @@ const (
 	maxKey   = 100
 	maxValue = 16 << 10
 	maxBoard = 256 << 10 // of all values together
+	maxLog   = 200       // changes of children that are kept for the call that made them
+	maxNoted = 64 << 10  // of those that are recorded with a call, together
 )
 
 // board is a small memory that an attempt and its children share.
 type board struct {
 	mu     sync.Mutex
 	values map[string]string
+	log    []change // of children, which are recorded with the call that made them
+	logged int      // ever
+	once   sync.Once
 }
 
 // noted is a change of the board, in the details of the call that made it.
@@ -64,6 +70,7 @@ func (t boardTool) Call(ctx context.Context, c tools.Call) (tools.Result, error)
 		return tools.Result{}, tools.Usagef("get, set or list is missing")
 	}
 	b := &t.f.board
+	b.recall(c.Attempt)
 	verb, rest := args.Rest[0], args.Rest[1:]
 	switch {
 	case verb == "list" && len(rest) == 0, verb == "get" && len(rest) == 0:
@@ -131,14 +138,63 @@ func (b *board) set(key, value string, by int) (change, error) {
 		return change{}, fmt.Errorf("the board is full: it would hold %d bytes, and %d are allowed", sum, maxBoard)
 	}
 	b.values[key] = value
+	if by > 0 {
+		b.log = append(b.log, change{Key: key, Value: value, By: by})
+		b.log = b.log[max(0, len(b.log)-maxLog):]
+		b.logged++
+	}
 	return change{Key: key, Value: value, By: by, Replaced: replaced, Before: old}, nil
 }
 
-// changeOf reads the details of a call of board; false where it changed nothing.
-func changeOf(details json.RawMessage) (change, bool) {
-	var n noted
-	if len(details) == 0 || json.Unmarshal(details, &n) != nil || n.Board.Key == "" {
-		return change{}, false
+// since are the changes of children after so many; the last one of each key.
+func (b *board) since(logged int) []change {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	newest := map[string]change{}
+	for _, c := range b.log[max(0, len(b.log)-(b.logged-logged)):] {
+		newest[c.Key] = c
 	}
-	return n.Board, true
+	var all []change
+	sum := 0
+	for _, key := range slices.Sorted(maps.Keys(newest)) {
+		if sum += len(newest[key].Value); sum <= maxNoted {
+			all = append(all, newest[key])
+		}
+	}
+	return all
+}
+
+func (b *board) mark() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.logged
+}
+
+// recall makes the board what it was, where the attempt goes on from an earlier
+// session: by the calls that are on record.
+func (b *board) recall(a *agent.Attempt) {
+	if a == nil {
+		return
+	}
+	b.once.Do(func() {
+		past := a.Session().Past
+		if past == nil {
+			return
+		}
+		for _, call := range past.Asked {
+			var d struct {
+				Board   *change  `json:"board"`
+				Changed []change `json:"changed"`
+			}
+			if len(call.Details) == 0 || json.Unmarshal(call.Details, &d) != nil {
+				continue
+			}
+			if d.Board != nil && call.Name == (boardTool{}).Spec().Name {
+				d.Changed = append(d.Changed, *d.Board)
+			}
+			for _, c := range d.Changed {
+				_, _ = b.set(c.Key, c.Value, 0) // what does not fit was not there
+			}
+		}
+	})
 }

@@ -75,6 +75,12 @@ func (t chainTool) Call(ctx context.Context, c tools.Call) (tools.Result, error)
 func (t chainTool) follow(ctx context.Context, c tools.Call, orders []order) (tools.Result, error) {
 	var text strings.Builder
 	var all made
+	t.f.board.recall(c.Attempt)
+	mark := t.f.board.mark()
+	ended := func() tools.Result {
+		all.Changed = t.f.board.since(mark)
+		return tools.Result{Output: text.String(), Details: all}
+	}
 	known := map[string]string{}
 	for i, o := range orders {
 		o.task = filled(o.task, known)
@@ -84,7 +90,7 @@ func (t chainTool) follow(ctx context.Context, c tools.Call, orders []order) (to
 			}
 		}
 		if len(o.task) > maxTask+2*maxReport {
-			return tools.Result{Output: text.String(), Details: all}, fmt.Errorf("step %q: its task is too long with the reports in it", o.name)
+			return ended(), fmt.Errorf("step %q: its task is too long with the reports in it", o.name)
 		}
 		done, err := t.f.run(ctx, c, o)
 		if done.child.Child > 0 {
@@ -94,11 +100,11 @@ func (t chainTool) follow(ctx context.Context, c tools.Call, orders []order) (to
 			fmt.Fprintf(&text, "== %s ==\n%s", o.name, endLine(done.text))
 		}
 		if err != nil {
-			return tools.Result{Output: text.String(), Details: all}, fmt.Errorf("step %q (%d of %d): %w", o.name, i+1, len(orders), err)
+			return ended(), fmt.Errorf("step %q (%d of %d): %w", o.name, i+1, len(orders), err)
 		}
 		known["previous"], known["results."+o.name] = done.text, done.text
 	}
-	return tools.Result{Output: text.String(), Details: all}, nil
+	return ended(), nil
 }
 
 // parseChain reads and checks all steps before the first of them is done.

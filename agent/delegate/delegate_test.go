@@ -588,6 +588,29 @@ func TestBoard(t *testing.T) {
 	}
 }
 
+func TestBoardIsRecalled(t *testing.T) {
+	w := newWorld(t, map[string][]string{
+		"PARENT": {bash(asks("board", "set", "a", "one")), bash(asks("board", "set", "b", "two")), bash(asks("delegate", "CHILD")), end},
+		"CHILD":  {bash(asks("board", "set", "b", "three")), "done"},
+	})
+	w.run(t.Context())
+	past, err := agent.Recall(w.memory.Records())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !past.Delegated || past.Children.Steps != 2 || past.Total().Steps != 6 {
+		t.Errorf("past: %v, %+v, %+v", past.Delegated, past.Children, past.Total())
+	}
+	w.brain.replies["PARENT"] = append(w.brain.replies["PARENT"], bash(asks("board", "get")), end)
+	past.Submitted, past.Entries, past.Executions = false, past.Entries[:len(past.Entries)-1], nil
+	w.session.Past = past
+	w.run(t.Context())
+	contains(t, w.told("PARENT", 4), "[0] a: one\nb: three\n")
+	if w.out.ChildSteps != 2 || w.out.Steps != 8 {
+		t.Errorf("outcome: %+v", w.out)
+	}
+}
+
 func TestBoardIsBounded(t *testing.T) {
 	f := delegate.New(delegate.Options{})
 	b := f.Tools()[2]

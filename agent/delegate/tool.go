@@ -55,10 +55,12 @@ func (t delegateTool) Call(ctx context.Context, c tools.Call) (tools.Result, err
 	if o.passed, err = readPassed(ctx, c, args.Values("pass")); err != nil {
 		return tools.Result{}, err
 	}
+	t.f.board.recall(c.Attempt)
+	mark := t.f.board.mark()
 	done, err := t.f.run(ctx, c, o)
 	res := tools.Result{Output: endLine(done.text)}
 	if done.child.Child > 0 {
-		res.Details = made{[]trajectories.Child{done.child}}
+		res.Details = made{[]trajectories.Child{done.child}, t.f.board.since(mark)}
 	}
 	return res, err
 }
@@ -66,6 +68,8 @@ func (t delegateTool) Call(ctx context.Context, c tools.Call) (tools.Result, err
 // made are the details of a call; trajectories.ToolCall.Children reads them.
 type made struct {
 	Children []trajectories.Child `json:"children"`
+	// Changed is what children set on the board meanwhile.
+	Changed []change `json:"changed,omitempty"`
 }
 
 // suits finds mistakes in what a child is to be, before there is one.

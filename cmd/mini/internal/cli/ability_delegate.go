@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -26,9 +28,13 @@ type children struct {
 
 // kind is what a child can be.
 type kind struct {
-	agent *agent.Agent
-	model model.Model // nil is the parent's
+	agent  *agent.Agent
+	models runner.Models // nil is the parent's
 }
+
+// profileConfig is the configuration of a child that works under a profile: its
+// parent's, with the profile on top.
+type profileConfig func(cfg *configs.Resolved, profile string) (*configs.Resolved, error)
 
 // newDelegateTools makes children, chains of them and their board; nil where they are off.
 func newDelegateTools(_ context.Context, cfg *configs.Resolved) (ability, error) {
@@ -42,7 +48,7 @@ func newDelegateTools(_ context.Context, cfg *configs.Resolved) (ability, error)
 	}
 	c.kinds[""] = kind{agent: own}
 	for _, name := range cfg.Agents.Profiles {
-		if c.kinds[name], err = c.profile(name); err != nil {
+		if c.kinds[name], err = c.profile(name, noProfiles); err != nil {
 			return nil, err
 		}
 	}
@@ -73,15 +79,42 @@ func (c *children) skill(name string) (delegate.Skill, error) {
 	return delegate.Skill{Body: s.Text, Restricts: !g.Any, AllowedTools: g.Tools, Bash: g.Bash, Commands: g.Patterns}, nil
 }
 
-// profile is what a child of a profile is: the parent's configuration with the
-// profile's on top of it.
-func (c *children) profile(name string) (kind, error) {
-	return kind{}, usagef("agents.profiles: %.80q is no profile", name)
+// noProfiles knows none.
+func noProfiles(_ *configs.Resolved, name string) (*configs.Resolved, error) {
+	return nil, usagef("agents.profiles: %.80q is no profile", name)
 }
+
+// profile is what a child of a profile is. Where the profile says nothing of models,
+// its model is the parent's.
+func (c *children) profile(name string, configOf profileConfig) (kind, error) {
+	cfg, err := configOf(c.cfg, name)
+	if err != nil {
+		return kind{}, err
+	}
+	for _, set := range []func(*configs.Resolved) error{setImages, setWindow} {
+		if err := set(cfg); err != nil {
+			return kind{}, err
+		}
+	}
+	var k kind
+	if k.agent, err = agent.New(delegate.Child(cfg.Agent, c.cfg.Agents, true)); err != nil {
+		return kind{}, cfg.Locate(err)
+	}
+	if !reflect.DeepEqual(cfg.Model, c.cfg.Model) || !slices.EqualFunc(cfg.Agent.Tools(), c.cfg.Agent.Tools(), sameTool) {
+		k.models, err = newModels(cfg, false, nil)
+	}
+	return k, err
+}
+
+// sameTool says that requests offer the same.
+func sameTool(a, b model.Definition) bool { return reflect.DeepEqual(a, b) }
 
 // tools implements ability.
 func (c *children) tools(p toolPlace) ([]tools.Tool, error) {
-	o := delegate.Options{Config: c.cfg.Agents, Agent: c.kind}
+	o := delegate.Options{
+		Config: c.cfg.Agents,
+		Agent:  func(profile string) (*agent.Agent, model.Model, error) { return c.kind(profile, p) },
+	}
 	if len(c.used) > 0 {
 		o.Skill = c.skill
 	}
@@ -112,7 +145,7 @@ func attemptOf(p toolPlace) int {
 	return n
 }
 
-func (c *children) kind(profile string) (*agent.Agent, model.Model, error) {
+func (c *children) kind(profile string, p toolPlace) (*agent.Agent, model.Model, error) {
 	k, ok := c.kinds[profile]
 	if !ok {
 		if len(c.kinds) == 1 {
@@ -127,7 +160,11 @@ func (c *children) kind(profile string) (*agent.Agent, model.Model, error) {
 		slices.Sort(names)
 		return nil, nil, fmt.Errorf("there is no profile %.80q here; there is %s", profile, strings.Join(names, ", "))
 	}
-	return k.agent, k.model, nil
+	if k.models == nil {
+		return k.agent, nil, nil
+	}
+	m, err := k.models.For(p.in)
+	return k.agent, m, err
 }
 
 // Close implements ability.
