@@ -73,11 +73,28 @@ func (a *Attempt) Allow() error {
 	return nil
 }
 
+// Afford is asked after a child's call that is no step, and is its Session.Afford.
+func (a *Attempt) Afford() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, err := a.left(); err != nil {
+		return err
+	}
+	if a.run.Session.Afford != nil {
+		return a.run.Session.Afford()
+	}
+	return nil
+}
+
 // Spend says what a child's call took, and records it.
 func (a *Attempt) Spend(s trajectories.Spent) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.spent = a.spent.Add(Spending{1, s.Usage, s.Cost})
+	one := Spending{1, s.Usage, s.Cost}
+	if s.Summary {
+		one.Steps = 0
+	}
+	a.spent = a.spent.Add(one)
 	a.begun = max(a.begun, a.spent.Steps)
 	_, err := a.run.Recorder.Append(trajectories.TypeSpent, s)
 	return err

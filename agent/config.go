@@ -83,6 +83,30 @@ type Config struct {
 	// template over the instance's fields. Failing, it fails the attempt.
 	// It is configured as run.env_startup_command.
 	StartupCommand string `yaml:"-" json:"-"`
+	// Compaction says what becomes of a conversation whose next prompt would have
+	// more than CompactionTokens: CompactOff, or empty, leaves it as it is;
+	// CompactElide puts a line in place of old outputs, and where that is not enough
+	// of the oldest steps; CompactSummarize has steps summed up by a model. What is
+	// taken out stays in the journal. See docs/compaction.md.
+	Compaction string `yaml:"compaction" json:"compaction,omitempty"`
+	// CompactionTokens is the limit; 0 means DefaultCompactionTokens.
+	CompactionTokens int64 `yaml:"compaction_tokens" json:"compaction_tokens,omitempty"`
+	// CompactionKeep is how many of the last messages stay as they are; one more
+	// where a reply would be parted from its answers. 0 means DefaultCompactionKeep.
+	CompactionKeep int `yaml:"compaction_keep" json:"compaction_keep,omitempty"`
+	// SummaryTemplate is the prompt for summaries; its variables are the session's,
+	// .parts (each with .number, .first_step, .last_step and .text) and .max_chars.
+	SummaryTemplate string `yaml:"summary_template" json:"summary_template,omitempty"`
+	// SummaryMaxChars bounds each summary; 0 means DefaultSummaryMaxChars.
+	SummaryMaxChars int `yaml:"summary_max_chars" json:"summary_max_chars,omitempty"`
+	// TailTemplate is put at the end of each prompt, and never becomes history:
+	// its variables are the session's, .errors (the last commands that failed, each
+	// with .step, .command, .returncode and .line) and what a Tailer has, as .goals.
+	// Empty, or a rendering of nothing but white space, puts nothing there.
+	TailTemplate string `yaml:"tail_template" json:"tail_template,omitempty"`
+	// Estimate is about how many tokens messages have that nobody counted yet; nil
+	// goes by their length.
+	Estimate func([]model.Message) int64 `yaml:"-" json:"-"`
 	// Context is asked before each call of the model; nil sends everything.
 	Context ContextPolicy `yaml:"-" json:"-"`
 	// Timeout bounds each command; zero leaves it to the environment.
@@ -194,7 +218,7 @@ func (c Config) validate() error {
 	if c.PlainReply != "" && c.PlainReply != PlainError && c.PlainReply != PlainEnd {
 		return &FieldError{Field: "plain_reply", Err: fmt.Errorf("%.60q is neither %q nor %q", c.PlainReply, PlainError, PlainEnd)}
 	}
-	if err := firstOf([]error{c.validatePatch(), c.validateImages()}); err != nil {
+	if err := firstOf([]error{c.validatePatch(), c.validateImages(), c.validateCompaction()}); err != nil {
 		return err
 	}
 	return c.Observation.validate()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,9 @@ type Past struct {
 	// reply to be done is done first. Where there are none, the attempt begins at
 	// its beginning, with what was spent all the same.
 	Entries []trajectories.Entry
+	// Compactions are those that hold: what the model was shown in place of some of
+	// the entries.
+	Compactions []trajectories.Compacted
 	// Record is the last one that is gone on from: what stands after it in the
 	// journal is left behind.
 	Record int
@@ -101,6 +105,12 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 	p.Entries = t.Entries[:settled(t.Entries)]
 	if n := len(p.Entries); n > 0 {
 		p.Record = p.Entries[n-1].Record
+	}
+	for _, c := range t.Compactions {
+		// One that was made for a call whose reply is lost is not made again.
+		if len(p.Entries) == len(t.Entries) || c.Record < p.Record {
+			p.Record, p.Compactions = max(p.Record, c.Record), append(p.Compactions, c)
+		}
 	}
 	p.Asked = toolCalls(askedBefore(calls, p.Record))
 	p.Delegated = slices.ContainsFunc(p.Asked, func(c trajectories.ToolCall) bool { return len(c.Children()) > 0 })
@@ -204,7 +214,7 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		Warnings []string             `json:"warnings"`
 	}
 	switch r.Type {
-	case trajectories.TypeCall, trajectories.TypeSpent, trajectories.TypeExecution, trajectories.TypeScrub, trajectories.TypeOutcome:
+	case trajectories.TypeCall, trajectories.TypeSummary, trajectories.TypeSpent, trajectories.TypeExecution, trajectories.TypeScrub, trajectories.TypeOutcome:
 		if err := json.Unmarshal(r.Data, &d); err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
 		}
@@ -230,14 +240,19 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 	case trajectories.TypeOutcome:
 		p.Warnings = lasting(d.Warnings)
 	case trajectories.TypeDiff: // nor is what comes after the end
-	case trajectories.TypeCall:
-		p.Steps++
+	case trajectories.TypeCall, trajectories.TypeSummary:
+		if r.Type == trajectories.TypeCall {
+			p.Steps++
+		}
 		if !p.Header.Inherited(r.ID) { // else it was paid for there
 			p.Usage, p.Cost = p.Usage.Add(d.Usage), p.Cost+d.Cost
 		}
 		s.work(r.Time, d.Duration, d.Waited)
 	case trajectories.TypeSpent:
-		one := Spending{Steps: 1}
+		one := Spending{}
+		if trajectories.IsStep(r) {
+			one.Steps = 1
+		}
 		if !p.Header.Inherited(r.ID) {
 			one.Usage, one.Cost = d.Usage, d.Cost
 		}
@@ -282,8 +297,11 @@ func (r *run) recall() {
 	if p.Limits != nil {
 		r.limits = *p.Limits
 	}
+	made := p.Compactions
 	for i, e := range p.Entries {
-		r.messages, r.records = append(r.messages, e.Message.Message), append(r.records, e.Record)
+		made = r.recompact(made, e.Record)
+		r.remember(e.Record, e.Message)
+		r.relearn(p.Entries, i)
 		r.images += len(e.Images)
 		for _, img := range e.Images {
 			r.imagesBytes += len(img.Data)
@@ -298,9 +316,20 @@ func (r *run) recall() {
 			r.badRow = 0
 		}
 		if e.Call != nil {
-			r.countOf(lastUsage(*e.Call), i+1)
+			r.countOf(lastUsage(*e.Call), len(r.view.Messages()))
 		}
 	}
+	r.recompact(made, math.MaxInt)
+}
+
+// recompact makes the compactions before a record, and returns those that are left.
+func (r *run) recompact(made []trajectories.Compacted, before int) []trajectories.Compacted {
+	for len(made) > 0 && made[0].Record < before {
+		r.view.Compact(made[0].Record, made[0].Compaction)
+		r.overlong = made[0].TokensAfter > r.cfg.compactionTokens()
+		r.counted, r.sizes, made = count{}, nil, made[1:]
+	}
+	return made
 }
 
 // lastUsage is that of the request that was answered.

@@ -43,10 +43,15 @@ func tally(journal string) Tally {
 		}
 		t.End = rec.Time
 		var call trajectories.Call
-		if (rec.Type == trajectories.TypeCall || rec.Type == trajectories.TypeSpent) && json.Unmarshal(rec.Data, &call) == nil {
-			t.Steps++
-			if header.Inherited(rec.ID) {
-				t.Inherited++ // and paid for there
+		step := trajectories.IsStep(rec)
+		if (step || rec.Type == trajectories.TypeSummary || rec.Type == trajectories.TypeSpent) && json.Unmarshal(rec.Data, &call) == nil {
+			if step {
+				t.Steps++
+			}
+			if header.Inherited(rec.ID) { // and paid for there
+				if step {
+					t.Inherited++
+				}
 				continue
 			}
 			t.Usage = t.Usage.Add(call.Usage)

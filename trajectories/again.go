@@ -19,14 +19,17 @@ func (t *Transcript) Records() iter.Seq2[Record, error] {
 			a.ran(&t.Setup[i], time.Time{})
 		}
 		var reply *Entry
+		others := t.Others
 		for i := range t.Entries {
 			e := &t.Entries[i]
+			others = a.shortened(others, e.Record)
 			if e.Cause == CauseReply {
 				a.untold(reply)
 				reply = e
 			}
 			a.entry(e, i, reply)
 		}
+		a.shortened(others, 0)
 		a.untold(reply)
 		for i := range t.Failed {
 			a.put(Record{Type: TypeCall}, t.Failed[i])
@@ -38,6 +41,20 @@ func (t *Transcript) Records() iter.Seq2[Record, error] {
 			a.put(Record{Type: TypeOutcome, Time: t.Outcome.End}, t.Outcome)
 		}
 	}
+}
+
+// shortened gives the compactions before a record, and what their summaries took;
+// 0 is before none. It returns the records that are left.
+func (a *again) shortened(others []Record, before int) []Record {
+	for i, r := range others {
+		if before > 0 && r.ID > before {
+			return others[i:]
+		}
+		if r.Type == TypeCompaction || r.Type == TypeSummary {
+			a.put(Record{ID: r.ID, Type: r.Type, Time: r.Time}, r.Data)
+		}
+	}
+	return nil
 }
 
 // again gives records until nobody wants more.
@@ -61,8 +78,8 @@ func (a *again) put(r Record, data any) {
 // entry gives a message after what it came of: the call of a reply, the command
 // of an observation.
 func (a *again) entry(e *Entry, at int, reply *Entry) {
-	if e.Context != nil {
-		a.put(Record{ID: e.Record, Type: TypeContext, Time: e.Time}, e.Context)
+	if e.Recorded != nil {
+		a.put(Record{ID: e.Record, Type: TypeContext, Time: e.Time}, e.Recorded)
 	}
 	if e.Call != nil {
 		a.put(Record{ID: e.Record, Type: TypeCall, Time: e.Time}, e.Call)

@@ -1,6 +1,7 @@
 package trajectories
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +18,19 @@ const (
 	ChildJournal   = "journal.jsonl"
 	ChildrenFolder = "children"
 )
+
+// IsStep says that a record is a call of a model that counts as a step: of the
+// attempt's own, or of a child's.
+func IsStep(r Record) bool {
+	switch r.Type {
+	case TypeCall:
+		return true
+	case TypeSpent:
+		var s Spent
+		return json.Unmarshal(r.Data, &s) == nil && !s.Summary
+	}
+	return false
+}
 
 // MaxChildren bounds how many journals of children are looked for.
 const MaxChildren = 1000

@@ -16,6 +16,7 @@ type translator struct {
 	imported  bool // another agent's: its file may be all that is left, so all of it is kept
 	call      *Call
 	reply     *Message // the newest
+	shortened int      // compactions so far
 	answered  bool     // it was told of something by the user
 	execution *Execution
 	called    []ToolCall // by the command whose execution has not come yet
@@ -33,6 +34,9 @@ type replyExtra struct {
 	Model     string          `json:"model,omitempty"` // who answered
 	Cost      *model.Cost     `json:"cost"`            // null where nobody knows it
 	Timestamp *float64        `json:"timestamp,omitempty"`
+	// Compactions is how many had shortened what the model was shown for this reply:
+	// it did not see all messages before it. The journal says what it saw.
+	Compactions int `json:"compactions,omitempty"`
 }
 
 // observationExtra is also part of the exit message, where the last command's
@@ -76,6 +80,9 @@ func (t *translator) translate(r Record) (*trajMessage, error) {
 	case TypeCall:
 		t.call = &Call{}
 		return nil, json.Unmarshal(r.Data, t.call)
+	case TypeCompaction:
+		t.shortened++
+		return nil, nil
 	case TypeExecution:
 		t.execution = &Execution{}
 		t.tools, t.called = t.called, nil
@@ -173,7 +180,7 @@ func (t *translator) ownCommand(m Message, at time.Time) commandExtra {
 }
 
 func (t *translator) answer(m Message, at time.Time) replyExtra {
-	e := replyExtra{Actions: []trajAction{}, Timestamp: stamp(at)}
+	e := replyExtra{Actions: []trajAction{}, Timestamp: stamp(at), Compactions: t.shortened}
 	if c := t.call; c != nil {
 		e.Model, e.Cost = c.Model, c.Cost.Known(c.Usage)
 		if t.responses || t.imported {

@@ -128,11 +128,15 @@ func (f *Family) session(ctx context.Context, c tools.Call, s session) agent.Ses
 		Recorder:    s.recorder,
 		Task:        s.task,
 		Allow:       c.Attempt.Allow,
+		Afford:      c.Attempt.Afford,
 		Tools:       f.toolbox(parents.Tools, s.skill, s.depth),
 		Person:      s.person,
 	}
 	if s.model != nil {
 		own.Model = paused{s.model, pause}
+	}
+	if parents.Summary != nil {
+		own.Summary = paused{parents.Summary, pause}
 	}
 	if parents.Supervisor != nil {
 		own.Supervisor = supervised{parents.Supervisor, f, pause}

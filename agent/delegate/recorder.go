@@ -28,7 +28,7 @@ func (p *paid) Append(t trajectories.Type, data any) (trajectories.Record, error
 	switch d := data.(type) {
 	case trajectories.Call:
 		return rec, p.parent.Spend(trajectories.Spent{
-			Child: p.Child(), Usage: d.Usage, Cost: d.Cost, Start: d.Start, Duration: d.Duration, Waited: d.Waited,
+			Child: p.Child(), Summary: t == trajectories.TypeSummary, Usage: d.Usage, Cost: d.Cost, Start: d.Start, Duration: d.Duration, Waited: d.Waited,
 		})
 	case trajectories.Spent: // a child's child
 		return rec, p.parent.Spend(d)

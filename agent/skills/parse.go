@@ -167,7 +167,11 @@ func (p *parser) field(folder, key string, line int, value *yaml.Node) {
 	s := &p.skill
 	switch key {
 	case "name":
-		s.Name, _ = p.scalar(key, line, value)
+		text, ok := p.scalar(key, line, value)
+		s.Name = text
+		if !ok {
+			return
+		}
 		if bad := badName(s.Name); bad != "" {
 			p.wrong(line, "name: %.80q %s", s.Name, bad)
 		} else if s.Name != folder {

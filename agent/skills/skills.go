@@ -244,7 +244,7 @@ func (s *Set) missing(name string) error {
 }
 
 // nearest is the name that somebody may have meant: one that begins with it, has
-// it as one of its words, or takes few letters to come to.
+// a word that does, or takes few letters to come to.
 func nearest(name string, names []string) string {
 	name = strings.ToLower(name)
 	if name == "" || len(name) > MaxName {
@@ -252,7 +252,8 @@ func nearest(name string, names []string) string {
 	}
 	best, distance := "", len(name)/2+1
 	for _, n := range names {
-		if strings.HasPrefix(n, name) || len(name) > 2 && slices.Contains(strings.Split(n, "-"), name) {
+		word := func(w string) bool { return len(name) > 2 && strings.HasPrefix(w, name) }
+		if strings.HasPrefix(n, name) || slices.ContainsFunc(strings.Split(n, "-"), word) {
 			return n
 		}
 		if d := levenshtein.ComputeDistance(name, n); d < distance {

@@ -202,7 +202,7 @@ func (t *Tool) Prepare(ctx context.Context, box env.Environment) error {
 }
 
 func (t *Tool) put(ctx context.Context, box env.Environment) error {
-	carrier, ok := box.(env.Files)
+	carrier, ok := env.FilesOf(box)
 	if !ok {
 		return errors.New("this sandbox does not take files")
 	}

@@ -41,6 +41,8 @@ type ownStep struct {
 	Call    *ownCall              `json:"call,omitempty"`
 	Sent    *trajectories.Context `json:"sent,omitempty"`
 	Context *contextManagement    `json:"context_management,omitempty"`
+	// Compaction is the record that this step tells of: it is no message.
+	Compaction int `json:"compaction,omitempty"`
 }
 
 // none is written for a cause that is empty.

@@ -114,6 +114,12 @@ func renumber(t trajectories.Type, data json.RawMessage, now map[int]int) (json.
 				c.Sent[i].From, c.Sent[i].To = now[c.Sent[i].From], now[c.Sent[i].To]
 			}
 		})
+	case trajectories.TypeCompaction:
+		return renumbered(data, func(c *trajectories.Compaction) {
+			for i := range c.Replaced {
+				c.Replaced[i].From, c.Replaced[i].To = now[c.Replaced[i].From], now[c.Replaced[i].To]
+			}
+		})
 	case trajectories.TypeReplay:
 		return renumbered(data, func(p *trajectories.Replay) { p.Record = now[p.Record] })
 	case trajectories.TypeResume:
@@ -134,6 +140,9 @@ func renumbered[T any](data json.RawMessage, change func(*T)) (json.RawMessage, 
 func (r *restorer) step(s *Step) {
 	var own ownStep
 	r.take(s.Extra, &own)
+	if own.Compaction > 0 {
+		return
+	}
 	m := trajectories.Message{Cause: own.Cause}
 	m.Content, m.Images = (&foreign{counted: map[string]int{}}).content(s.Message)
 	m.Images = append(m.Images, own.Images...)

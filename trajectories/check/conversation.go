@@ -43,12 +43,18 @@ func (c *conversation) hear(line int, r trajectories.Record, data any, sound boo
 		c.outcome = 0 // is said
 	}
 	if call, ok := data.(*trajectories.Call); ok {
-		if c.calls++; !c.header.Inherited(r.ID) { // else it was paid for there
+		if r.Type == trajectories.TypeCall {
+			c.calls++
+		}
+		if !c.header.Inherited(r.ID) { // else it was paid for there
 			c.usage, c.cost = c.usage.Add(call.Usage), c.cost+call.Cost
 		}
 	}
 	if spent, ok := data.(*trajectories.Spent); ok { // a child's call
-		if c.calls++; !c.header.Inherited(r.ID) {
+		if !spent.Summary {
+			c.calls++
+		}
+		if !c.header.Inherited(r.ID) {
 			c.usage, c.cost = c.usage.Add(spent.Usage), c.cost+spent.Cost
 		}
 	}
@@ -69,6 +75,9 @@ func (c *conversation) hear(line int, r trajectories.Record, data any, sound boo
 		}
 	case *trajectories.Call:
 		c.asked()
+		if r.Type == trajectories.TypeSummary {
+			break
+		}
 		if d.Error == "" {
 			c.call = line
 		}

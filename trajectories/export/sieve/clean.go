@@ -55,6 +55,15 @@ func (c *cleaner) transcript(it *trajectories.Transcript, training bool) {
 	for i := range it.Setup {
 		c.ran(&it.Setup[i])
 	}
+	for i := range it.Compactions {
+		made := &it.Compactions[i]
+		c.record = made.Record
+		c.text(&made.Policy)
+		c.text(&made.Fallback)
+		for k := range made.Replaced {
+			c.message(&made.Replaced[k].Message)
+		}
+	}
 	for i := range it.Others {
 		c.record = it.Others[i].ID
 		c.json(&it.Others[i].Data)
@@ -129,18 +138,31 @@ func (c *cleaner) entry(e *trajectories.Entry) {
 		c.call(e.Call)
 	}
 	if e.Context != nil {
-		for i := range e.Context.Sent {
-			if m := e.Context.Sent[i].Message; m != nil {
-				c.text(&m.Content)
-				c.text(&m.Reasoning)
-				c.json(&m.Kept)
-				c.calls(m.Calls)
-			}
-		}
+		c.sent(e.Context)
+	}
+	if e.Recorded != nil {
+		c.sent(e.Recorded)
 	}
 	for i := range e.Ran {
 		c.ran(&e.Ran[i])
 	}
+}
+
+// sent looks at what stands in a context alone. Contexts may share a message.
+func (c *cleaner) sent(s *trajectories.Context) {
+	c.text(&s.Tail)
+	for i := range s.Sent {
+		if m := s.Sent[i].Message; m != nil {
+			c.message(m)
+		}
+	}
+}
+
+func (c *cleaner) message(m *model.Message) {
+	c.text(&m.Content)
+	c.text(&m.Reasoning)
+	c.json(&m.Kept)
+	c.calls(m.Calls)
 }
 
 func (c *cleaner) calls(calls []model.Call) {

@@ -116,6 +116,17 @@ func addAbilities(settings map[string]any, cfg configs.Config) {
 	}
 }
 
+// quiet leaves out of a header what has no effect on its attempt.
+func quiet(c *configs.Config) {
+	a := &c.Agent
+	if a.Compaction == "" || a.Compaction == agent.CompactOff {
+		a.Compaction, a.CompactionTokens, a.CompactionKeep = "", 0, 0
+	}
+	if a.Compaction != agent.CompactSummarize {
+		a.SummaryTemplate, a.SummaryMaxChars, c.Model.Summary = "", 0, nil
+	}
+}
+
 // isOff says that a section gives commands nothing to ask for.
 func isOff(section any) bool {
 	switch s := section.(type) {
