@@ -38,8 +38,10 @@ type Config struct {
 
 // Defaults and bounds of Config.
 const (
-	DefaultDepth, MaxDepth = 1, 8
-	DefaultMax, MaxMax     = 8, 1000
+	DefaultDepth = 1
+	DefaultMax   = 8
+	MaxDepth     = 8
+	MaxMax       = 1000
 )
 
 // FieldError is a mistake in one field of the configuration.

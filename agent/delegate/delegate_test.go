@@ -436,7 +436,7 @@ func TestSkillRestrictsTools(t *testing.T) {
 		"PARENT": {bash(asks("delegate", "--skill", "bisect", "CHILD")), end},
 		"CHILD":  {bash(asks("note")), bash(asks("search")), bash(asks("board", "list")), submits("done")},
 	})
-	w.family.Skill = func(name string) (delegate.Skill, error) {
+	w.family.Skill = func(string) (delegate.Skill, error) {
 		return delegate.Skill{Body: "Halve it.", Restricts: true, AllowedTools: []string{"note"}}, nil
 	}
 	w.run(t.Context())

@@ -27,7 +27,7 @@ func readSchema(ctx context.Context, c tools.Call, value string) (*schema, error
 		if !mayName(value) {
 			return nil, tools.Usagef("--json: a schema, or a file that holds one, is needed")
 		}
-		found := false
+		var found bool
 		var err error
 		if text, found, err = readFile(ctx, c, value, maxSchema); err != nil {
 			return nil, err
