@@ -61,6 +61,9 @@ type Config struct {
 	// holds it against a clean tree and, where it is empty or does not apply,
 	// takes the working diff; SubmissionText, or empty, keeps it as it is.
 	Submission string `yaml:"submission" json:"submission,omitempty"`
+	// NoTree says that the repository is somebody else's affair: it is not looked
+	// at, and no diff is taken of it.
+	NoTree bool `yaml:"-" json:"-"`
 	// PatchExclude are patterns, as in a .gitignore file, of new files that
 	// belong in no working diff.
 	PatchExclude []string `yaml:"patch_exclude" json:"patch_exclude,omitempty"`

@@ -27,9 +27,13 @@ type Memory struct {
 var _ Recorder = (*Memory)(nil)
 
 // NewMemory returns a Memory with a header and nothing else.
-func NewMemory() *Memory {
+func NewMemory() *Memory { return NewMemoryOf(trajectories.Header{Attempt: 1}) }
+
+// NewMemoryOf returns a Memory with this header; Format is filled in.
+func NewMemoryOf(h trajectories.Header) *Memory {
 	m := &Memory{}
-	_, _ = m.Append(trajectories.TypeHeader, trajectories.Header{Format: trajectories.Format, Attempt: 1}) // which has a JSON form
+	h.Format = trajectories.Format
+	_, _ = m.Append(trajectories.TypeHeader, h) // which has a JSON form
 	return m
 }
 

@@ -106,7 +106,8 @@ func (d *Defect) Error() string { return d.Text }
 func (r *run) outcome(err error) trajectories.Outcome {
 	out := Failed(r.clock.started, err)
 	r.Past.Carry(&out)
-	out.Steps, out.Usage, out.Cost = r.steps, r.usage, r.cost
+	all := r.total()
+	out.Steps, out.Usage, out.Cost, out.ChildSteps = all.Steps, all.Usage, all.Cost, all.Steps-r.steps
 	for _, w := range slices.Concat(r.info.Warnings, r.warnings) {
 		if !slices.Contains(out.Warnings, w) { // as another session of the attempt may have said
 			out.Warnings = append(out.Warnings, w)

@@ -34,6 +34,10 @@ type Past struct {
 	Executions []Executed
 	// Asked are the calls of tools among them, in the order in which they ended.
 	Asked []trajectories.ToolCall
+	// Delegated says that commands among them had children, whose own commands are
+	// in other journals: running Executions again does not make the sandbox what it
+	// was.
+	Delegated bool
 	// Foreign says that all this was another agent's.
 	Foreign bool
 	// Steps, Usage and Cost are those of all calls, also of those left behind:
@@ -43,6 +47,8 @@ type Past struct {
 	Usage  model.Usage
 	Cost   model.Cost
 	Worked time.Duration
+	// Children is what children spent, which is no part of the numbers above.
+	Children Spending
 	// Start is when the attempt began, Idle what passed since in which nobody
 	// worked on it.
 	Start    time.Time
@@ -66,7 +72,14 @@ func (p *Past) Carry(out *trajectories.Outcome) {
 		return
 	}
 	out.Start, out.Idle = p.Start, trajectories.Seconds(p.Idle)
-	out.Steps, out.Usage, out.Cost = out.Steps+p.Steps, out.Usage.Add(p.Usage), out.Cost+p.Cost
+	all := p.Total()
+	out.Steps, out.Usage, out.Cost = out.Steps+all.Steps, out.Usage.Add(all.Usage), out.Cost+all.Cost
+	out.ChildSteps += p.Children.Steps
+}
+
+// Total is what the attempt has spent so far, its children's part included.
+func (p *Past) Total() Spending {
+	return Spending{p.Steps, p.Usage, p.Cost}.Add(p.Children)
 }
 
 // Executed is a command of the past.
@@ -100,6 +113,7 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 		}
 	}
 	p.Asked = toolCalls(askedBefore(calls, p.Record))
+	p.Delegated = slices.ContainsFunc(p.Asked, func(c trajectories.ToolCall) bool { return len(c.Children()) > 0 })
 	step := 0
 	for _, e := range p.Entries {
 		if e.Cause == trajectories.CauseReply {
@@ -200,7 +214,7 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		Warnings []string             `json:"warnings"`
 	}
 	switch r.Type {
-	case trajectories.TypeCall, trajectories.TypeSummary, trajectories.TypeExecution, trajectories.TypeScrub, trajectories.TypeOutcome:
+	case trajectories.TypeCall, trajectories.TypeSummary, trajectories.TypeSpent, trajectories.TypeExecution, trajectories.TypeScrub, trajectories.TypeOutcome:
 		if err := json.Unmarshal(r.Data, &d); err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
 		}
@@ -233,6 +247,16 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		if !p.Header.Inherited(r.ID) { // else it was paid for there
 			p.Usage, p.Cost = p.Usage.Add(d.Usage), p.Cost+d.Cost
 		}
+		s.work(r.Time, d.Duration, d.Waited)
+	case trajectories.TypeSpent:
+		one := Spending{}
+		if trajectories.IsStep(r) {
+			one.Steps = 1
+		}
+		if !p.Header.Inherited(r.ID) {
+			one.Usage, one.Cost = d.Usage, d.Cost
+		}
+		p.Children = p.Children.Add(one)
 		s.work(r.Time, d.Duration, d.Waited)
 	default:
 		s.work(r.Time, d.Duration, 0)
@@ -268,6 +292,7 @@ func (r *run) recall() {
 		return
 	}
 	r.steps, r.usage, r.cost, r.warnings = p.Steps, p.Usage, p.Cost, slices.Clone(p.Warnings)
+	r.asking.spent, r.asking.begun = p.Children, p.Children.Steps
 	r.clock.before = p.Worked
 	if p.Limits != nil {
 		r.limits = *p.Limits

@@ -36,7 +36,7 @@ func (r *run) publishReply(reply model.Reply, reading protocol.Reading) {
 	}
 	e := events.Replied{
 		Step: r.steps, Text: reading.Message.Content, Reasoning: reading.Message.Reasoning, Model: reply.Model,
-		Usage: reply.Usage, Cost: reply.Cost, TotalUsage: r.usage, TotalCost: r.cost, Commands: reading.Commands(),
+		Usage: reply.Usage, Cost: reply.Cost, TotalUsage: r.total().Usage, TotalCost: r.total().Cost, Commands: reading.Commands(),
 	}
 	for _, a := range reply.Attempts {
 		e.Duration += trajectories.Seconds(a.Elapsed)

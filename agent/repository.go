@@ -72,6 +72,9 @@ func scrubRecord(p worktree.Proof, err error) trajectories.Scrub {
 
 // open remembers the commit that diffs are against.
 func (r *run) open(ctx context.Context) error {
+	if r.cfg.NoTree {
+		return nil
+	}
 	tree, err := worktree.Open(ctx, r.Environment, worktree.Config{Exclude: r.cfg.PatchExclude, MaxPatch: r.cfg.MaxPatch})
 	if err != nil {
 		return orCause(ctx, err)

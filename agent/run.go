@@ -98,7 +98,7 @@ func (r *run) remember(record int, m trajectories.Message) {
 }
 
 func (r *run) variables() map[string]any {
-	return r.cfg.variables(r.Task, r.info, r.abilities, r.steps, float64(r.cost), r.clock.worked().Seconds())
+	return r.cfg.variables(r.Task, r.info, r.abilities, r.steps, float64(r.total().Cost), r.clock.worked().Seconds())
 }
 
 func (r *run) checkLimits() error {
@@ -113,7 +113,7 @@ func (r *run) checkLimits() error {
 
 // checkOwn is about the limits of the attempt alone.
 func (r *run) checkOwn() error {
-	if limitReached(r.limits, r.steps, r.cost) {
+	if limitReached(r.limits, r.total().Steps, r.total().Cost) {
 		return ErrLimitsExceeded
 	}
 	if limit := r.cfg.wallTime(); limit > 0 && r.clock.worked() >= limit {

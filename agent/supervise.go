@@ -56,7 +56,7 @@ func (r *run) supervise(ctx context.Context, a protocol.Action) error {
 	if r.Supervisor == nil {
 		return nil
 	}
-	p := Proposal{Command: a.Command, Dir: r.info.Dir, Reply: r.newestReply(), Step: r.steps, Cost: r.cost}
+	p := Proposal{Command: a.Command, Dir: r.info.Dir, Reply: r.newestReply(), Step: r.steps, Cost: r.total().Cost}
 	d, err := asked(r, func() (Decision, error) { return r.Supervisor.Decide(ctx, p) })
 	if err != nil {
 		return orCause(ctx, err)

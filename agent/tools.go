@@ -59,8 +59,10 @@ type ToolAnswer struct {
 // Attempt is what a tool may know of the attempt that asked, and take from it.
 // Its methods are safe for concurrent use by tools.
 type Attempt struct {
-	mu  sync.Mutex
-	run *run
+	mu    sync.Mutex
+	run   *run
+	spent Spending // by children
+	begun int      // calls of children, also those that are not over
 }
 
 // Session is what the attempt works with; its Environment is not to be used

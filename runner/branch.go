@@ -42,6 +42,9 @@ func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record
 	if err == nil && past.Record < p.Origin.Record {
 		err = errUnfinished(origin.Step)
 	}
+	if err == nil && past.Delegated {
+		err = errDelegated
+	}
 	return p, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/trajectories"
@@ -98,6 +99,43 @@ func (i *Importer) Add(id string, o Origin, records iter.Seq2[trajectories.Recor
 	}
 	i.have[o] = attemptName(id, n)
 	return i.enter(id, n, k)
+}
+
+// AddChildren writes the journals of an attempt's children beside its own. They
+// keep their numbers; a second one of the same number, and one that has none, is an
+// error.
+func (i *Importer) AddChildren(id string, in Imported, children []iter.Seq2[trajectories.Record, error]) error {
+	dir := filepath.Join(filepath.Dir(i.book.folder.journal(id, in.Attempt)), trajectories.ChildrenFolder)
+	for _, records := range children {
+		n := 0
+		for r, err := range records {
+			if err != nil {
+				return err
+			}
+			h, err := trajectories.HeaderOf(r)
+			if err != nil {
+				return err
+			}
+			if h.Parent != nil {
+				n = h.Parent.Child
+			}
+			break
+		}
+		if n < 1 {
+			return errors.New("import child: its header does not say whose it is")
+		}
+		path := filepath.Join(dir, strconv.Itoa(n), trajectories.ChildJournal)
+		if exists(path) {
+			return fmt.Errorf("import child: there are two of number %d", n)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as the folders around it
+			return fmt.Errorf("import child: %w", err)
+		}
+		if err := writeWhole(path, i.numbered(records, id, in.Attempt, 0)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeWhole makes a journal that is there whole or not at all.

@@ -113,6 +113,9 @@ func (b *Batch) reopen(t task, n int) (opened, error) {
 	if err := b.suits(past.Header, t, n); err != nil {
 		return opened{}, err
 	}
+	if past.Delegated {
+		return opened{}, errDelegated
+	}
 	j, err := trajectories.Continue(path, trajectories.Resume{MiniVersion: b.Header.MiniVersion, Record: past.Record})
 	if err != nil {
 		return opened{}, err
@@ -120,6 +123,9 @@ func (b *Batch) reopen(t task, n int) (opened, error) {
 	j.Sync(b.Sync)
 	return opened{j, past}, nil
 }
+
+// errDelegated is why the sandbox of an attempt cannot be made again.
+var errDelegated = errors.New("its commands had children (mini-tool delegate), whose commands cannot be run again with them")
 
 // suits says what would be another attempt under the same name.
 func (b *Batch) suits(h trajectories.Header, t task, n int) error {
@@ -216,7 +222,7 @@ func (d *divergence) Unwrap() error { return agent.ErrDiverged }
 
 // resumed is what w knows of an attempt that goes on.
 func (w *witness) resumed(past *agent.Past) {
-	w.step, w.cost = past.Steps, float64(past.Cost)
+	w.step, w.cost = past.Steps, float64(past.Total().Cost)
 	for _, e := range slices.Backward(past.Entries) {
 		if e.Cause == trajectories.CauseReply {
 			w.actions = e.Actions
@@ -248,13 +254,13 @@ func (b *book) newest(t task) int {
 func (b *book) carry(past *agent.Past) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.cost, b.unpriced = b.cost-past.Cost, b.unpriced-past.Usage.Unpriced
+	b.cost, b.unpriced = b.cost-past.Total().Cost, b.unpriced-past.Total().Usage.Unpriced
 }
 
 // resuming tells that an attempt goes on, and after which step.
 func (b *Batch) resuming(t task, n int, past *agent.Past) {
 	b.Log.Emit(t.event(Event{
-		Type: AttemptResumed, Attempt: n, Step: past.Steps, Cost: float64(past.Cost),
+		Type: AttemptResumed, Attempt: n, Step: past.Steps, Cost: float64(past.Total().Cost),
 		Total: len(past.Executions), Elapsed: past.Idle.Seconds(),
 	}))
 }

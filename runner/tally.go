@@ -43,8 +43,8 @@ func tally(journal string) Tally {
 		}
 		t.End = rec.Time
 		var call trajectories.Call
-		step := rec.Type == trajectories.TypeCall
-		if (step || rec.Type == trajectories.TypeSummary) && json.Unmarshal(rec.Data, &call) == nil {
+		step := trajectories.IsStep(rec)
+		if (step || rec.Type == trajectories.TypeSummary || rec.Type == trajectories.TypeSpent) && json.Unmarshal(rec.Data, &call) == nil {
 			if step {
 				t.Steps++
 			}

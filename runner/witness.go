@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/minibench/mini/agent/pictures"
 	"github.com/minibench/mini/env"
@@ -11,8 +12,10 @@ import (
 )
 
 // witness records one attempt, and tells the run of each step as it happens.
-// The agent does one thing at a time, so there is no lock.
+// The agent does one thing at a time; its children, which use its model and spend
+// what is its, do so at the same time.
 type witness struct {
+	mu      sync.Mutex
 	journal *trajectories.Journal
 	log     *Log
 	purse   *purse
@@ -28,7 +31,12 @@ type witness struct {
 // Append implements agent.Recorder.
 func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, error) {
 	rec, err := w.journal.Append(t, data)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch d := data.(type) {
+	case trajectories.Spent:
+		w.cost += float64(d.Cost)
+		w.purse.pay(d.Cost)
 	case trajectories.Call:
 		if t == trajectories.TypeSummary { // it costs, and is no step
 			w.cost += float64(d.Cost)
@@ -68,6 +76,8 @@ func (w *witness) event(t EventType) Event {
 
 // doing tells of a phase as it begins.
 func (w *witness) doing(p Phase, command string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if p == Closing && w.phase == Closing {
 		return
 	}

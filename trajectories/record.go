@@ -35,6 +35,7 @@ const (
 	TypeCall       Type = "call"      // Call: what one query of the model took
 	TypeExecution  Type = "execution" // Execution: what one command did
 	TypeTool       Type = "tool"      // ToolCall: what a command asked of mini, before its execution
+	TypeSpent      Type = "spent"     // Spent: a call of a child's model, paid for by this attempt
 	TypeDecision   Type = "decision"  // Decision: whether a command might run, and who said so
 	TypeLimits     Type = "limits"    // Limits: a person raised them
 	TypeScrub      Type = "scrub"     // Scrub: the repository was made honest
@@ -67,6 +68,8 @@ type Header struct {
 	// Origin is where this journal branches off another one; nil for an attempt
 	// from the start.
 	Origin *Origin `json:"origin,omitempty"`
+	// Parent is whose child made this journal; nil for an attempt of its own.
+	Parent *Parent `json:"parent,omitempty"`
 	// Image, Model and the configuration that made this attempt; secrets are
 	// not part of it.
 	Image            string          `json:"image,omitempty"`
@@ -90,6 +93,77 @@ type Origin struct {
 	// Record is the last one that was taken over, Step the model calls up to it.
 	Record int `json:"record"`
 	Step   int `json:"step"`
+}
+
+// Parent is the attempt that handed a part of its task to a child. InstanceID and
+// Attempt of the child's header are the parent's.
+type Parent struct {
+	// Child counts the children of an attempt from 1; their own children have
+	// numbers from the same row.
+	Child int `json:"child"`
+	// Journal is the parent's, as seen from the child's folder; empty where it has
+	// no file.
+	Journal string `json:"journal,omitempty"`
+	// Step is the parent's model call whose command asked, Depth 1 for a child of
+	// the attempt itself.
+	Step  int `json:"step"`
+	Depth int `json:"depth"`
+	// Of is the child whose child this is; 0 for one of the attempt itself, whose
+	// journal Journal is in any case.
+	Of int `json:"of,omitempty"`
+	// Task is what the child was asked to do; Skill and Profile are what it was
+	// to do it with, where that was said.
+	Task    string `json:"task"`
+	Skill   string `json:"skill,omitempty"`
+	Profile string `json:"profile,omitempty"`
+}
+
+// Child is what came of a child, as the details of the tool call that asked for it
+// have it.
+type Child struct {
+	Child int `json:"child"`
+	// Name is that of a step of a chain.
+	Name string `json:"name,omitempty"`
+	Task string `json:"task"`
+	// Journal is the child's, as seen from the folder of its parent's, and SHA256
+	// that of its bytes, in hex; both are empty where it has no file.
+	Journal string `json:"journal,omitempty"`
+	SHA256  string `json:"sha256,omitempty"`
+	// Class and ExitStatus are those of the child's outcome, Steps, Usage and Cost
+	// its totals.
+	Class      Class       `json:"class"`
+	ExitStatus string      `json:"exit_status"`
+	Steps      int         `json:"steps"`
+	Usage      model.Usage `json:"usage"`
+	Cost       model.Cost  `json:"cost"`
+	// Problem says why there is no report, or none that serves.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Children are those that a tool call made.
+func (c ToolCall) Children() []Child {
+	var d struct {
+		Children []Child `json:"children"`
+	}
+	if len(c.Details) == 0 || json.Unmarshal(c.Details, &d) != nil {
+		return nil
+	}
+	return d.Children
+}
+
+// Spent is one call of the model by a child, or by a child of one. It counts as a
+// step of the attempt, and against its limits.
+type Spent struct {
+	Child int `json:"child"`
+	// Summary says that it was a call for a summary, which costs, and is no step.
+	Summary bool        `json:"summary,omitempty"`
+	Usage   model.Usage `json:"usage"`
+	Cost    model.Cost  `json:"cost"`
+	Start   time.Time   `json:"start"`
+	// Duration is that of the call, Waited the part of it that was spent waiting
+	// for the provider.
+	Duration Seconds `json:"duration"`
+	Waited   Seconds `json:"waited,omitempty"`
 }
 
 // Import says which file of another format a journal was made from, and what
@@ -432,11 +506,14 @@ type Outcome struct {
 	Hint  string `json:"hint,omitempty"`
 	Stack string `json:"stack,omitempty"`
 
-	Steps int         `json:"steps"` // model calls
-	Usage model.Usage `json:"usage"`
-	Cost  model.Cost  `json:"cost"`
-	Start time.Time   `json:"start"`
-	End   time.Time   `json:"end"`
+	// Steps are model calls. Those of children, of which ChildSteps are, count with
+	// them, and so do their Usage and Cost.
+	Steps      int         `json:"steps"`
+	ChildSteps int         `json:"child_steps,omitempty"`
+	Usage      model.Usage `json:"usage"`
+	Cost       model.Cost  `json:"cost"`
+	Start      time.Time   `json:"start"`
+	End        time.Time   `json:"end"`
 	// Idle is the part of that time in which nobody worked on it: between an
 	// interruption and going on.
 	Idle Seconds `json:"idle,omitempty"`

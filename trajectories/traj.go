@@ -68,13 +68,13 @@ func summarize(records iter.Seq2[Record, error]) (summary, error) {
 		case TypeImport:
 			s.source = &Import{}
 			err = json.Unmarshal(r.Data, s.source)
-		case TypeCall, TypeSummary:
+		case TypeCall, TypeSummary, TypeSpent:
 			var c struct {
 				Cost  model.Cost  `json:"cost"`
 				Usage model.Usage `json:"usage"`
 			}
 			err = json.Unmarshal(r.Data, &c)
-			if r.Type == TypeCall {
+			if IsStep(r) {
 				calls++
 			}
 			if !s.header.Inherited(r.ID) { // else it was paid for there

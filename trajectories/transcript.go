@@ -31,6 +31,9 @@ type Transcript struct {
 	Others []Record
 	// Outcome is nil where the attempt has not ended, or never will.
 	Outcome *Outcome
+	// Children are what children did, and children of those, where whoever read the
+	// attempt read them, too: Gather does not.
+	Children []*Transcript
 }
 
 // Foreign says that the attempt was made of another agent's file, which may say

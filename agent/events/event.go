@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -25,6 +26,7 @@ const (
 	KindTold          Kind = "told"
 	KindLimitReached  Kind = "limit_reached"
 	KindToolCalled    Kind = "tool_called"
+	KindChildWorked   Kind = "child_worked"
 	KindCompacted     Kind = "compacted"
 	KindEnded         Kind = "ended"
 	KindLost          Kind = "lost"
@@ -191,6 +193,34 @@ type ToolCalled struct {
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
+// ChildWorked says what a child does that the command under way asked for: that
+// it began (Task), that it is about to run a command (Command), or how it ended
+// (ExitStatus).
+type ChildWorked struct {
+	Step int `json:"step"` // the parent's
+	// Child is its number within the attempt, Depth 1 for a child of the attempt
+	// itself.
+	Child      int        `json:"child"`
+	Depth      int        `json:"depth"`
+	Task       string     `json:"task,omitempty"`
+	Command    string     `json:"command,omitempty"`
+	ExitStatus string     `json:"exit_status,omitempty"`
+	Steps      int        `json:"steps,omitempty"`
+	Cost       model.Cost `json:"cost,omitempty"`
+}
+
+// Text is the event as a line for people. Its parts are a model's: whoever shows it
+// makes it fit for a terminal.
+func (e ChildWorked) Text() string {
+	switch {
+	case e.ExitStatus != "":
+		return fmt.Sprintf("child %d ended: %s, steps: %d", e.Child, e.ExitStatus, e.Steps)
+	case e.Command != "":
+		return fmt.Sprintf("child %d $ %s", e.Child, e.Command)
+	}
+	return fmt.Sprintf("child %d begins: %s", e.Child, e.Task)
+}
+
 // Compacted says that the model no longer gets the whole history, but other
 // messages in place of some. Tokens are about how many the prompt has.
 type Compacted struct {
@@ -251,6 +281,9 @@ func (LimitReached) Kind() Kind { return KindLimitReached }
 
 // Kind implements Event.
 func (ToolCalled) Kind() Kind { return KindToolCalled }
+
+// Kind implements Event.
+func (ChildWorked) Kind() Kind { return KindChildWorked }
 
 // Kind implements Event.
 func (Compacted) Kind() Kind { return KindCompacted }

@@ -127,6 +127,7 @@ var readers = map[Kind]func([]byte) (Event, error){
 	KindTold:          reader[Told],
 	KindLimitReached:  reader[LimitReached],
 	KindToolCalled:    reader[ToolCalled],
+	KindChildWorked:   reader[ChildWorked],
 	KindCompacted:     reader[Compacted],
 	KindEnded:         reader[Ended],
 	KindLost:          reader[Lost],

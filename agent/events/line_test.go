@@ -40,6 +40,7 @@ var all = []events.Event{
 	events.Told{Step: 4, Cause: trajectories.CauseRejection, Text: "no"},
 	events.LimitReached{Which: events.LimitCost, Steps: 50, Cost: 3, Raised: true},
 	events.ToolCalled{Step: 4, Name: "note", Args: []string{"add", "x"}, ExitCode: 2, Duration: trajectories.Seconds(time.Second), Details: []byte(`{"id":1}`)},
+	events.ChildWorked{Step: 4, Child: 2, Depth: 1, Task: "find it", Command: "ls", ExitStatus: "Submitted", Steps: 3, Cost: 0.5},
 	events.Compacted{Step: 4, Policy: "elide", MessagesBefore: 9, MessagesAfter: 3, TokensBefore: 900, TokensAfter: 30},
 	events.Ended{Outcome: trajectories.Outcome{
 		Class: trajectories.Submitted, ExitStatus: "Submitted", Submission: []byte("diff\xff"), Steps: 4, Start: at, End: at,
@@ -86,7 +87,7 @@ func TestLines(t *testing.T) {
 			t.Errorf("%v %s", err, diff)
 		}
 	}
-	if len(kinds) != len(all)-1 || len(kinds) != 15 {
+	if len(kinds) != len(all)-1 || len(kinds) != 16 {
 		t.Errorf("%d kinds are tested", len(kinds))
 	}
 }

@@ -72,7 +72,7 @@ var rules = []rule{
 	{pkg: "agent/tools/mcp", may: []string{"agent", "agent/tools", "agent/tools/family", "agent/worktree", "env", "model", "trajectories"}, heavy: true},
 	{pkg: "agent/skills", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "agent/memory", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
-	{pkg: "agent/delegate", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "agent/delegate", may: []string{"agent", "agent/policy/shell", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "agent/pictures", may: []string{"env", "model"}, std: true},
 	{pkg: "agent/pictures/web", may: []string{"agent/pictures", "env", "model"}, std: true},
 	{pkg: "agent/worktree", may: []string{"env"}},

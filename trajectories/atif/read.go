@@ -23,6 +23,9 @@ type File struct {
 	Lost []string
 	// Records begin with the header.
 	Records []trajectories.Record
+	// Children are those of a document of mini's own, and theirs; their headers say
+	// whose they are.
+	Children []*File
 }
 
 // All goes through the records, as often as one likes.

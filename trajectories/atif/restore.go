@@ -80,7 +80,9 @@ func (root *ownRoot) file(doc *Trajectory, made trajectories.Import) (*File, err
 	if r.err != nil {
 		return nil, fmt.Errorf("read trajectory %s: %w", made.File, r.err)
 	}
-	return f, nil
+	var err error
+	f.Children, err = doc.subagents(made)
+	return f, err
 }
 
 // number gives the records their ids, and those that name others the ids that

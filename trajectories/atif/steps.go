@@ -329,6 +329,7 @@ func (b *builder) add(step int, res Result, own ownResult) {
 	if !b.foreign {
 		res.Extra = b.extra(own)
 	}
+	res.Refs = b.refs(own.Ran)
 	s.Observation.Results = append(s.Observation.Results, res)
 }
 

@@ -27,7 +27,7 @@ type Options struct {
 //
 // An attempt that was read from a document is written as that one was.
 func Write(w io.Writer, t *trajectories.Transcript, o Options) ([]string, error) {
-	b := builder{t: t, image: o.Image, shown: map[shown]bool{}}
+	b := newBuilder(t, t, o.Image)
 	doc, err := b.document(o.Verdict)
 	if err != nil {
 		return nil, fmt.Errorf("write trajectory: %w", err)
@@ -101,6 +101,18 @@ type builder struct {
 	shown   map[shown]bool
 	lost    []string
 	err     error
+
+	all   *trajectories.Transcript     // has the children
+	asked map[int][]trajectories.Child // of whom, by the record of the execution
+}
+
+// newBuilder makes the document of an attempt, or of a child of it.
+func newBuilder(t, all *trajectories.Transcript, image func(model.Image) (string, error)) *builder {
+	b := &builder{t: t, image: image, shown: map[shown]bool{}, all: all}
+	if len(all.Children) > 0 {
+		b.asked = t.Asked()
+	}
+	return b
 }
 
 // shown is an execution of a step that stands in a result.
@@ -131,6 +143,7 @@ func (b *builder) document(verdict string) (*Trajectory, error) {
 		root.Setup = append(root.Setup, ownResult{Ran: ran.Record, Command: ran.Command, Tools: toolsOf(&ran), Execution: &ran.Execution})
 	}
 	doc.Extra = b.extra(root)
+	b.children(doc)
 	b.raw()
 	return doc, b.err
 }

@@ -50,6 +50,14 @@ func (c *conversation) hear(line int, r trajectories.Record, data any, sound boo
 			c.usage, c.cost = c.usage.Add(call.Usage), c.cost+call.Cost
 		}
 	}
+	if spent, ok := data.(*trajectories.Spent); ok { // a child's call
+		if !spent.Summary {
+			c.calls++
+		}
+		if !c.header.Inherited(r.ID) {
+			c.usage, c.cost = c.usage.Add(spent.Usage), c.cost+spent.Cost
+		}
+	}
 	if !sound {
 		c.unread() // what it was the beginning of cannot be told
 	}

@@ -33,6 +33,7 @@ var shapes = map[trajectories.Type]shape{
 	trajectories.TypeCompaction: shapeOf[trajectories.Compaction]("policy", "replaced"),
 	trajectories.TypeCall:       shapeOf[trajectories.Call]("usage", "cost", "start"),
 	trajectories.TypeExecution:  shapeOf[trajectories.Execution]("command", "output", "returncode"),
+	trajectories.TypeSpent:      shapeOf[trajectories.Spent]("child", "usage", "cost"),
 	trajectories.TypeDecision:   shapeOf[trajectories.Decision]("command", "action"),
 	trajectories.TypeLimits:     shapeOf[trajectories.Limits]("steps", "cost"),
 	trajectories.TypeScrub:      shapeOf[trajectories.Scrub]("ok"),

@@ -52,5 +52,8 @@ func readATIF(src source, data []byte) (*File, error) {
 		f.Losses = append(f.Losses, lossOf(text))
 	}
 	f.Records = sequence(records)
+	for _, child := range doc.Children {
+		f.Children = append(f.Children, sequence(child.Records))
+	}
 	return f, nil
 }

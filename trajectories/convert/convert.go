@@ -37,6 +37,9 @@ type File struct {
 	// through again. Those of a journal come from its file, record by record;
 	// other formats are held in memory.
 	Records iter.Seq2[trajectories.Record, error]
+	// Children are the records of an attempt's children, and of theirs; their
+	// headers say whose they are.
+	Children []iter.Seq2[trajectories.Record, error]
 }
 
 // Loss is one kind of thing that could not be kept, and how often it was there.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/trajectories"
 )
 
 // Found is a file that may be one of trajectories, by its name. Err says why a
@@ -33,6 +35,8 @@ func Walk(root string, enter func(dir string) bool) iter.Seq[Found] {
 			case err != nil:
 				found = Found{path, fmt.Errorf("%s: %w", path, unwrapPath(err))}
 			case d.IsDir() && enter != nil && !enter(path):
+				return fs.SkipDir
+			case d.IsDir() && path != root && trajectories.HoldsChildren(path): // they come with their parent
 				return fs.SkipDir
 			case d.IsDir() || !isFile(path, d) || !mayBeTrajectory(path):
 				return nil

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/minibench/mini/trajectories"
@@ -37,6 +39,10 @@ func openJournal(src source) (*File, error) {
 		if n == before {
 			break
 		}
+	}
+	paths := trajectories.ChildJournals(src.path)
+	for _, n := range slices.Sorted(maps.Keys(paths)) {
+		f.Children = append(f.Children, trajectories.Ordered(trajectories.Read(paths[n])))
 	}
 	return f, nil
 }

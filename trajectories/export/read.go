@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/minibench/mini/trajectories"
@@ -55,7 +57,26 @@ func ReadJournal(path string, all bool) (*trajectories.Transcript, string, error
 	if _, err := io.Copy(io.Discard, from); err != nil { // what stands after a torn line
 		return nil, "", fmt.Errorf("read %s: %w", path, err)
 	}
+	if all {
+		if t.Children, err = readChildren(path); err != nil {
+			return nil, "", err
+		}
+	}
 	return t, hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// readChildren reads what the children of an attempt did.
+func readChildren(journal string) ([]*trajectories.Transcript, error) {
+	paths := trajectories.ChildJournals(journal)
+	var list []*trajectories.Transcript
+	for _, n := range slices.Sorted(maps.Keys(paths)) {
+		t, _, err := ReadJournal(paths[n], true)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
 }
 
 // lean are records without what providers said word by word.

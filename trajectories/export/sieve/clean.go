@@ -35,6 +35,15 @@ type cleaner struct {
 // exported. Patches of what trains nobody keep what only looks like a secret.
 func (s *scanner) clean(it *export.Item, training bool) []Found {
 	c := &cleaner{scanner: s, file: nameOf(it)}
+	c.transcript(it.Transcript, training)
+	for _, child := range it.Children {
+		c.transcript(child, training)
+	}
+	return c.all()
+}
+
+func (c *cleaner) transcript(it *trajectories.Transcript, training bool) {
+	c.leave, c.record = nil, 0
 	c.header(&it.Header)
 	if it.Import != nil {
 		c.json(&it.Import.Extra)
@@ -81,7 +90,6 @@ func (s *scanner) clean(it *export.Item, training bool) []Found {
 	if it.Diff != nil {
 		c.bytes((*[]byte)(&it.Diff.Patch))
 	}
-	return c.all()
 }
 
 // leaveShapes leaves what only looks like a secret.
@@ -109,6 +117,9 @@ func (c *cleaner) note(s secret, left bool) {
 func (c *cleaner) header(h *trajectories.Header) {
 	c.json(&h.Config)
 	c.text(&h.Image)
+	if p := h.Parent; p != nil {
+		c.text(&p.Task)
+	}
 	h.Tools = slices.Clone(h.Tools) // may be shared by attempts that are read side by side
 	for i := range h.Tools {
 		c.text(&h.Tools[i].Description)

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/minibench/mini/agent/events"
@@ -29,6 +30,12 @@ func (s *Session) learn(e events.Event) {
 		s.note(func(st *State) {
 			st.Step, st.Cost, st.Usage, st.Busy = e.Step, e.TotalCost, e.TotalUsage, ""
 			st.Unpriced = e.TotalUsage.Unpriced > 0
+		})
+	case events.ChildWorked:
+		s.note(func(st *State) {
+			if st.Busy = fmt.Sprintf("child %d works", e.Child); e.ExitStatus != "" {
+				st.Busy = "running"
+			}
 		})
 	case events.ActionStarted:
 		s.note(func(st *State) { st.Busy = "running" })

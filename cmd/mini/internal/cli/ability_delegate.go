@@ -2,11 +2,170 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
 
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/delegate"
+	"github.com/minibench/mini/agent/skills"
+	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/trajectories"
 )
 
-// newDelegateTools makes children, chains of them and their board; nil where they are off.
-func newDelegateTools(context.Context, *configs.Resolved) (ability, error) {
-	return nil, nil //nolint:nilnil // not yet
+// children are the ability to have them: what all attempts share of it.
+type children struct {
+	cfg    *configs.Resolved
+	kinds  map[string]kind // by profile; "" is the parent's own configuration
+	header trajectories.Header
+	used   []skills.Skill
 }
+
+// kind is what a child can be.
+type kind struct {
+	agent  *agent.Agent
+	models runner.Models // nil is the parent's
+}
+
+// profileConfig is the configuration of a child that works under a profile: its
+// parent's, with the profile on top.
+type profileConfig func(cfg *configs.Resolved, profile string) (*configs.Resolved, error)
+
+// newDelegateTools makes children, chains of them and their board; nil where they are off.
+func newDelegateTools(_ context.Context, cfg *configs.Resolved) (ability, error) {
+	if !cfg.Agents.Enabled {
+		return nil, nil //nolint:nilnil // off
+	}
+	c := &children{cfg: cfg, kinds: map[string]kind{}}
+	own, err := agent.New(delegate.Child(cfg.Agent, cfg.Agents, false))
+	if err != nil {
+		return nil, cfg.Locate(err)
+	}
+	c.kinds[""] = kind{agent: own}
+	for _, name := range cfg.Agents.Profiles {
+		if c.kinds[name], err = c.profile(name, noProfiles); err != nil {
+			return nil, err
+		}
+	}
+	if len(cfg.Skills.Use) > 0 {
+		if c.used, _, err = skillsInUse(cfg); err != nil {
+			return nil, err
+		}
+	}
+	c.header, err = headerOf(cfg, cfg.Environment.Class)
+	return c, err
+}
+
+// skill is one of those in use, as a child is held to it.
+func (c *children) skill(name string) (delegate.Skill, error) {
+	i := slices.IndexFunc(c.used, func(s skills.Skill) bool { return s.Name == name })
+	if i < 0 {
+		var names []string
+		for _, s := range c.used {
+			names = append(names, s.Name)
+		}
+		if near := tools.Nearest(name, names); near != "" {
+			return delegate.Skill{}, fmt.Errorf("there is no skill %.80q; did you mean %q?", name, near)
+		}
+		return delegate.Skill{}, fmt.Errorf("there is no skill %.80q here", name)
+	}
+	s := c.used[i]
+	g := s.Grant()
+	return delegate.Skill{Body: s.Text, Restricts: !g.Any, AllowedTools: g.Tools, Bash: g.Bash, Commands: g.Patterns}, nil
+}
+
+// noProfiles knows none.
+func noProfiles(_ *configs.Resolved, name string) (*configs.Resolved, error) {
+	return nil, usagef("agents.profiles: %.80q is no profile", name)
+}
+
+// profile is what a child of a profile is. Where the profile says nothing of models,
+// its model is the parent's.
+func (c *children) profile(name string, configOf profileConfig) (kind, error) {
+	cfg, err := configOf(c.cfg, name)
+	if err != nil {
+		return kind{}, err
+	}
+	for _, set := range []func(*configs.Resolved) error{setImages, setWindow} {
+		if err := set(cfg); err != nil {
+			return kind{}, err
+		}
+	}
+	var k kind
+	if k.agent, err = agent.New(delegate.Child(cfg.Agent, c.cfg.Agents, true)); err != nil {
+		return kind{}, cfg.Locate(err)
+	}
+	if !reflect.DeepEqual(cfg.Model, c.cfg.Model) || !slices.EqualFunc(cfg.Agent.Tools(), c.cfg.Agent.Tools(), sameTool) {
+		k.models, err = newModels(cfg, false, nil)
+	}
+	return k, err
+}
+
+// sameTool says that requests offer the same.
+func sameTool(a, b model.Definition) bool { return reflect.DeepEqual(a, b) }
+
+// tools implements ability.
+func (c *children) tools(p toolPlace) ([]tools.Tool, error) {
+	o := delegate.Options{
+		Config: c.cfg.Agents,
+		Agent:  func(profile string) (*agent.Agent, model.Model, error) { return c.kind(profile, p) },
+	}
+	if len(c.used) > 0 {
+		o.Skill = c.skill
+	}
+	if p.dir != "" {
+		o.Journals = c.journals(p)
+	}
+	return delegate.New(o).Tools(), nil
+}
+
+// journals are those of an attempt's children: in the folder "children" beside the
+// attempt's, or, where that has a name among others, NAME.children.
+func (c *children) journals(p toolPlace) delegate.Journals {
+	header := c.header
+	header.InstanceID, header.Attempt, header.ModelName = p.in.ID, attemptOf(p), modelName(c.cfg)
+	return delegate.Folder{
+		Dir: p.dir, Journal: p.stem + trajectories.ChildJournal, Name: p.stem + trajectories.ChildrenFolder,
+		Header: header, Sync: c.cfg.Run.Fsync,
+	}
+}
+
+// attemptOf is the number of the attempt whose folder it is, which is its name in
+// a batch.
+func attemptOf(p toolPlace) int {
+	n := 0
+	if _, err := fmt.Sscanf(filepath.Base(p.dir), "%d", &n); err != nil || n < 1 || p.stem != "" {
+		return 1
+	}
+	return n
+}
+
+func (c *children) kind(profile string, p toolPlace) (*agent.Agent, model.Model, error) {
+	k, ok := c.kinds[profile]
+	if !ok {
+		if len(c.kinds) == 1 {
+			return nil, nil, fmt.Errorf("there are no profiles here (agents.profiles)")
+		}
+		var names []string
+		for name := range c.kinds {
+			if name != "" {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return nil, nil, fmt.Errorf("there is no profile %.80q here; there is %s", profile, strings.Join(names, ", "))
+	}
+	if k.models == nil {
+		return k.agent, nil, nil
+	}
+	m, err := k.models.For(p.in)
+	return k.agent, m, err
+}
+
+// Close implements ability.
+func (*children) Close() error { return nil }

@@ -178,6 +178,13 @@ func readForeign(f *convert.File, path, id string) (*export.Item, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
+	for _, records := range f.Children {
+		child, err := trajectories.Gather(records)
+		if err != nil {
+			return nil, fmt.Errorf("read child of %s: %w", path, err)
+		}
+		t.Children = append(t.Children, child)
+	}
 	return &export.Item{
 		Transcript: t, Journal: path, SHA256: sum, InstanceID: id, Attempt: max(t.Header.Attempt, 1),
 		Sample: max(t.Header.Sample, 1), Repo: repoOf(id), Tokens: export.Counted(t),

@@ -165,6 +165,9 @@ func (i *importing) take(path string, t *convert.File) error {
 	if err != nil {
 		return fmt.Errorf("import %s: %w", report.Printable(path), err)
 	}
+	if err := i.in.AddChildren(id, added, t.Children); err != nil {
+		return fmt.Errorf("import %s: %w", report.Printable(path), err)
+	}
 	i.sum.add(path, t, added)
 	i.note(t, added)
 	i.tell.added(path, t, added)

@@ -118,7 +118,8 @@ func (t *task) meet() error {
 		Model: modelName(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), Thinking: true,
 	}
 	if p := t.past; p != nil {
-		state.Step, state.Cost, state.Usage, state.Unpriced = p.Steps, p.Cost, p.Usage, p.Usage.Unpriced > 0
+		spent := p.Total()
+		state.Step, state.Cost, state.Usage, state.Unpriced = p.Steps, spent.Cost, spent.Usage, spent.Usage.Unpriced > 0
 		if p.Limits != nil {
 			state.StepLimit, state.CostLimit = p.Limits.Steps, p.Limits.Cost
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -260,9 +261,27 @@ func (p *Page) called(c *trajectories.Called) {
 	}
 	p.add(kind, "asked for "+call, strings.Join(facts, ", "))
 	p.add(Output, "", string(c.Errors))
-	if len(c.Details) > 0 {
+	children := c.Children()
+	for _, child := range children {
+		p.child(child)
+	}
+	if len(c.Details) > 0 && len(children) == 0 {
 		p.add(Note, "", string(c.Details))
 	}
+}
+
+// child tells of a child that a command asked for: its own journal has the rest,
+// and is opened as others are.
+func (p *Page) child(c trajectories.Child) {
+	kind, text := Note, c.Task
+	if c.Problem != "" {
+		kind, text = Alarm, text+"\n"+c.Problem
+	}
+	label := fmt.Sprintf("child %d: %s, %s, %s", c.Child, c.ExitStatus, report.Count(c.Steps, "step"), report.Spent(c.Cost, true))
+	if c.Journal != "" {
+		label += ", " + c.Journal
+	}
+	p.add(kind, label, text)
 }
 
 // message shows what is no reply, and was not shown with its command.

@@ -56,6 +56,9 @@ func (f *Front) Show(e events.Stamped) {
 		if s.output != nil {
 			s.output.write(e.Data)
 		}
+	case events.ChildWorked:
+		s.end()
+		f.print(f.faint("  " + safe.Line(bounded(e.Text()))))
 	case events.ActionEnded:
 		s.ended(e)
 	case events.FormatError:
@@ -181,4 +184,15 @@ func (o *output) close() {
 		}
 		o.front.print(text)
 	}
+}
+
+// maxChild bounds a line about what a child does, in bytes.
+const maxChild = 300
+
+// bounded is a text that is cut where it is too long for a line.
+func bounded(s string) string {
+	if len(s) <= maxChild {
+		return s
+	}
+	return s[:maxChild] + "..."
 }

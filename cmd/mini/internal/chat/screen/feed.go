@@ -158,6 +158,8 @@ func weight(item any) int {
 		return len(e.Command)
 	case events.ActionEnded:
 		return len(e.Command)
+	case events.ChildWorked:
+		return len(e.Command) + len(e.Task)
 	case events.Told:
 		return len(e.Text)
 	case chat.Note:

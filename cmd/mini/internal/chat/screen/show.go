@@ -69,6 +69,8 @@ func (m *model) take(item any) {
 		if m.turn.out != nil {
 			_, _ = m.turn.out.stream.Write(e.Data) // never fails
 		}
+	case events.ChildWorked:
+		m.write(faint("  " + safe.Line(bounded(e.Text(), maxChild))))
 	case events.ActionEnded:
 		m.actionEnded(e)
 	case events.FormatError:
@@ -89,6 +91,9 @@ func (m *model) take(item any) {
 		m.lost(lost{items: e.Count})
 	}
 }
+
+// maxChild bounds a line about what a child does, in bytes.
+const maxChild = 300
 
 func (m *model) lost(l lost) {
 	if m.turn.out != nil && l.bytes > 0 {
