@@ -341,7 +341,7 @@ func TestTransitions(t *testing.T) {
 			steps: []step{{askLimit, keyCtrlD}}, code: 130, told: "true\n" + ok, decided: "allow mode",
 		},
 		{
-			name: "nobody is asked about the time", args: []string{"-y", "-c", "agent.wall_time_limit_seconds=0.5"}, replies: []string{"sleep 60"},
+			name: "nobody is asked about the time", args: []string{"-y", "-c", "agent.wall_time_limit_seconds=10"}, replies: []string{"sleep 60"},
 			told: "sleep 60", decided: "allow mode", not: askLimit,
 		},
 		{
