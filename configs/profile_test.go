@@ -61,7 +61,7 @@ func TestShippedProfiles(t *testing.T) {
 	}{
 		"benchmark": {notes: "off", skills: []string{}, allow: []string{}, submission: "patch"},
 		"coder":     {files: true, children: true, skills: []string{"*"}, notes: "workspace", allow: []string{}, submission: "patch"},
-		"reviewer":  {files: true, skills: []string{"large-repository"}, notes: "off", allow: []string{"read", "skill"}, submission: "text"},
+		"reviewer":  {files: true, skills: []string{"large-repositories"}, notes: "off", allow: []string{"read", "skill"}, submission: "text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := configs.Merge(shipped(t, "swebench"), profile(t, name))
