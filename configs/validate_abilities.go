@@ -1,8 +1,6 @@
 package configs
 
 import (
-	"cmp"
-
 	"github.com/minibench/mini/env"
 )
 
@@ -16,8 +14,5 @@ func (r *Resolved) validateAbilities() []error {
 	if n := r.Tools.MaxOutput; n < 0 || n > env.MaxToolAnswer {
 		errs = append(errs, r.errorf("tools.max_output", "%d is not a number of bytes up to %d; 0 means 64 KB", n, env.MaxToolAnswer))
 	}
-	return append(errs, r.class("memory.notes", cmp.Or(r.Memory.Notes, "off"), notesOf, "")...)
+	return errs
 }
-
-// notesOf are the values of memory.notes.
-var notesOf = []string{"off", "workspace", "attempt"}
