@@ -6,7 +6,7 @@
 // of one run can be compared; those of two runs, on a machine that has other
 // work, cannot.
 //
-//	mini-bench -mini bin/mini -image mini-base:latest -run /var/tmp/journals [journal export inspect step batch life flood many]
+//	mini-bench -mini bin/mini -image mini-base:latest -run /var/tmp/journals [journal export inspect step ask batch life flood many]
 //
 // Each bar is printed as held or missed; the exit code is 1 when one is missed.
 package main
@@ -42,6 +42,7 @@ type part struct {
 var parts = []part{
 	{"journal", (*bench).journal},
 	{"step", (*bench).step},
+	{"ask", (*bench).ask},
 	{"batch", (*bench).batch},
 	{"life", (*bench).life},
 	{"flood", (*bench).flood},

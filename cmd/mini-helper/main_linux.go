@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"unsafe"
 
+	"github.com/minibench/mini/env/helper/minitool"
 	"github.com/minibench/mini/env/helper/server"
 )
 
@@ -21,7 +22,10 @@ import (
 const spare = 8
 
 func main() {
-	// Before anything else: from here on no command can open this process's
+	if minitool.Called(os.Args) {
+		os.Exit(minitool.Main())
+	}
+	// Before anything else is done: from here on no command can open this process's
 	// pipes, memory or environment, nor trace it.
 	const prSetDumpable = 4
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetDumpable, 0, 0); errno != 0 {

@@ -125,6 +125,9 @@ func (m *Machine) Start(ctx context.Context, c Config) (*Sandbox, error) {
 		}
 		c.Dir = work
 	}
+	if err := m.program.MakeToolDir(); err != nil {
+		return nil, failure("bubblewrap sandbox", err)
+	}
 	name := "bubblewrap sandbox"
 	if work != "" {
 		name += " in " + work
@@ -133,10 +136,11 @@ func (m *Machine) Start(ctx context.Context, c Config) (*Sandbox, error) {
 	box, err := child.Start(ctx, child.Config{
 		Name:    name,
 		Program: m.program,
-		Wrapper: append([]string{m.bwrap}, commandLine(c, work, m.home, child.Path)...),
+		Wrapper: append([]string{m.bwrap}, commandLine(c, work, m.home, m.program.ToolDir(), child.Path)...),
 		Env:     environ,
 		// The configured variables are for commands, and not for bwrap.
-		Setup:   helper.Setup{Env: c.Env, Interpreter: c.Interpreter},
+		Setup:   helper.Setup{Env: c.Env, Interpreter: c.Interpreter, ToolDir: toolDir},
+		Info:    c.info,
 		Timeout: c.Timeout, OutputLimit: c.OutputLimit,
 	})
 	switch {
@@ -174,6 +178,7 @@ func (c Config) info(h helper.Hello) env.Info {
 		System: h.System, Node: h.Node, Release: h.Release, Version: h.Kernel, Machine: h.Machine,
 		Dir:        h.Dir,
 		Network:    c.Network == Host,
+		Tools:      true,
 		Disposable: c.Dir == "" || c.Disposable,
 		Warnings:   append([]string{Unbounded}, c.Warnings...),
 	}

@@ -29,9 +29,13 @@ type layout struct{ args []string }
 
 func (l *layout) add(args ...string) { l.args = append(l.args, args...) }
 
+// toolDir is where a sandbox sees the folder with mini-tool, which other
+// sandboxes see too.
+const toolDir = "/.mini/bin"
+
 // commandLine builds the sandbox of c, with its work folder, and runs program
-// in it. Later mounts cover earlier ones.
-func commandLine(c Config, work, home, program string) []string {
+// in it; tools is the folder with mini-tool. Later mounts cover earlier ones.
+func commandLine(c Config, work, home, tools, program string) []string {
 	l := &layout{}
 	l.add("--unshare-all", "--unshare-user", "--disable-userns")
 	if c.Network == Host {
@@ -54,6 +58,7 @@ func commandLine(c Config, work, home, program string) []string {
 		inside = cmp.Or(c.Inside, work)
 		l.add("--bind", work, inside)
 	}
+	l.add("--ro-bind", tools, toolDir)
 	l.add("--remount-ro", "/", "--chdir", inside, "--", program)
 	return l.args
 }

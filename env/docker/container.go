@@ -57,10 +57,23 @@ func (c *Container) Info() env.Info { return c.info }
 // error is an *env.Error, the removal of what is left of the container has begun
 // (Close waits for it), and every later call returns the same error.
 func (c *Container) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
+	cmd.Tools = helper.Inside(cmd.Tools, c.info, c.within)
 	res, err := c.execute(ctx, cmd)
 	if err == nil && res.OOMKilled > 0 && res.ExitCode != 0 && !c.hasMemory(ctx) {
 		return res, c.bury(ctx, c.client.Err())
 	}
+	return c.judged(ctx, res, err)
+}
+
+// within is Execute inside of a command that asks. That one has an eye on the
+// engine, and finds out what is left of the memory.
+func (c *Container) within(ctx context.Context, inside env.Environment, cmd env.Command) (env.Result, error) {
+	res, err := inside.Execute(ctx, cmd)
+	return c.judged(ctx, res, err)
+}
+
+// judged says of what a command came to what it means.
+func (c *Container) judged(ctx context.Context, res env.Result, err error) (env.Result, error) {
 	over := c.client.Err()
 	switch {
 	case err == nil:

@@ -19,6 +19,8 @@ const (
 	helperDir  = "/.mini"
 	helperName = "h"
 	helperPath = helperDir + "/" + helperName
+	// toolDir has mini-tool, which is the helper under another name.
+	toolDir = helperDir + "/bin"
 )
 
 // Labels of what this package creates.

@@ -109,6 +109,7 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin progra
 		Env:          c.Env,
 		Interpreter:  c.Interpreter,
 		LeaseSeconds: int(c.Lease / time.Second),
+		ToolDir:      toolDir,
 	}
 	if short != nil {
 		setup.Meeting = short.meeting()
@@ -196,6 +197,7 @@ func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info 
 		Machine:     h.Machine,
 		Dir:         h.Dir,
 		Disposable:  !c.writable(),
+		Tools:       true,
 		Image:       c.Image,
 		ImageID:     img.id,
 		ImageDigest: img.digest,

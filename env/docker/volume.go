@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"time"
 
@@ -99,11 +100,30 @@ func (e *Engine) fill(ctx context.Context, b program, imageID string) (err error
 	if err != nil {
 		return err
 	}
-	err = e.api.CopyToContainer(ctx, carrier, helperDir, bytes.NewReader(content), container.CopyToContainerOptions{})
-	if err != nil && !strings.Contains(err.Error(), "file exists") { // it does when another process was quicker
+	return e.copyHelper(ctx, carrier, content)
+}
+
+// copyTries is how often the copying of a helper begins again when others do the
+// same and are in its way.
+const copyTries = 10
+
+// copyHelper puts an archive into a volume. Where another process was quicker
+// with one of its names, the last name says whether that one has come to its
+// end.
+func (e *Engine) copyHelper(ctx context.Context, carrier string, content []byte) error {
+	for try := 1; ; try++ {
+		err := e.api.CopyToContainer(ctx, carrier, helperDir, bytes.NewReader(content), container.CopyToContainerOptions{})
+		if err == nil {
+			return nil
+		}
+		if try < copyTries && strings.Contains(err.Error(), "file exists") {
+			if _, there := e.api.ContainerStatPath(ctx, carrier, helperPath); there == nil {
+				return nil
+			}
+			continue
+		}
 		return fmt.Errorf("copy helper: %w", err)
 	}
-	return nil
 }
 
 // errSpoilt says that a volume has another helper than its name says.
@@ -134,18 +154,26 @@ func (e *Engine) examine(ctx context.Context, carrier string, b program) error {
 	return nil
 }
 
-// archive is a tar of the helper under a name of its own, and of a hard link
-// to it with the name by which it is started.
+// archive is a tar of the helper under a name of its own, of the folder with
+// mini-tool, and, last, of a hard link to the helper with the name by which it is
+// started: where that is, the rest is too.
 func archive(content []byte) ([]byte, error) {
 	var buf bytes.Buffer
 	temporary := helperName + "-" + strings.ToLower(rand.Text())
+	bin := path.Base(toolDir)
 	w := tar.NewWriter(&buf)
 	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: temporary, Mode: 0o555, Size: int64(len(content))})
 	if err == nil {
 		_, err = w.Write(content)
 	}
-	if err == nil {
-		err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeLink, Name: helperName, Linkname: temporary, Mode: 0o555})
+	for _, h := range []tar.Header{
+		{Typeflag: tar.TypeDir, Name: bin + "/", Mode: 0o555},
+		{Typeflag: tar.TypeSymlink, Name: bin + "/" + env.ToolProgram, Linkname: "../" + helperName, Mode: 0o777},
+		{Typeflag: tar.TypeLink, Name: helperName, Linkname: temporary, Mode: 0o555},
+	} {
+		if err == nil {
+			err = w.WriteHeader(&h)
+		}
 	}
 	if err = errors.Join(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("make archive of helper: %w", err)

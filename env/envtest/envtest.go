@@ -30,6 +30,8 @@ const (
 	OtherUsers Ability = "other users"
 	// FileTransfer: the environment implements env.Files.
 	FileTransfer Ability = "files in and out"
+	// Tools: commands can ask, see env.Command.Tools.
+	Tools Ability = "tools"
 )
 
 // Option says what is special about an environment.
@@ -98,6 +100,8 @@ func Run(t *testing.T, open func(t *testing.T) env.Environment, options ...Optio
 		{"Turns", turns},
 		{"Crowd", crowd},
 		{"Files", carries},
+		{"Tools", tooling},
+		{"Inside", inside},
 		{"Closing", closing},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -66,8 +66,8 @@ type ClientConfig struct {
 // hundreds of them.
 const readAhead = 2 << 10
 
-// Client runs commands and carries files through a helper, one at a time. Its methods are safe
-// for concurrent use.
+// Client runs commands and carries files through a helper, one at a time, but for
+// commands inside of commands. Its methods are safe for concurrent use.
 type Client struct {
 	cfg     ClientConfig
 	stream  io.ReadWriteCloser
@@ -81,9 +81,11 @@ type Client struct {
 
 	mu       sync.Mutex
 	err      error
-	call     *call     // the command under way, if any
-	transfer *transfer // the files under way, if any
+	calls    map[uint32]*call // the command under way, if any, and those inside of it
+	transfer *transfer        // the files under way, if any
 	last     uint32
+
+	excusing sync.Mutex // of calls whose reports are late, one at a time
 }
 
 // Dial opens the conversation: it sends Setup, waits for Hello and checks who
@@ -103,6 +105,7 @@ func Dial(ctx context.Context, stream io.ReadWriteCloser, cfg ClientConfig) (*Cl
 		outbox:  make(chan Frame),
 		greeted: make(chan Hello, 1),
 		over:    make(chan struct{}),
+		calls:   map[uint32]*call{},
 	}
 	c.workers.Go(c.read)
 	c.workers.Go(c.write)

@@ -18,8 +18,14 @@ type call struct {
 	sink   *sink.Sink   // nil where nobody asked for one
 	watch  watch        // likewise
 	broken <-chan error // why the sink is of no use any more; nil without one
+	desk   *desk        // answers its requests; nil where it may not ask
+	outer  *call        // what it runs inside of; nil where it runs by itself
+	depth  int          // how many calls it is inside of
+	clock  *Clock       // when its report is late; nil where no other clock depends on it
+	timer  *time.Timer  // likewise, where clock is nil
 	exit   Exit
-	done   chan struct{} // closed when exit is set
+	lost   bool          // its outer call ended, and no exit came
+	done   chan struct{} // closed when exit or lost is set
 }
 
 // accept files one frame where it belongs, or says which rule it breaks.
@@ -31,6 +37,8 @@ func (c *Client) accept(f Frame) error {
 		return c.acceptReport(f)
 	case KindData, KindMore, KindDone:
 		return c.acceptTransfer(f)
+	case KindAsk, KindGone:
+		return c.acceptRequest(f)
 	case KindFault:
 		return fmt.Errorf("%w: %.1024q", ErrFault, f.Body)
 	default:
@@ -68,7 +76,7 @@ func (c *Client) acceptReport(f Frame) error {
 func (c *Client) file(f Frame) (*call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	call := c.call
+	call := c.calls[f.ID]
 	return call, c.takeReport(call, f)
 }
 
@@ -76,9 +84,7 @@ func (c *Client) file(f Frame) (*call, error) {
 func (c *Client) takeReport(call *call, f Frame) error {
 	switch {
 	case call == nil:
-		return fmt.Errorf("%w: report on command %d while none runs", ErrFrame, f.ID)
-	case f.ID != call.id:
-		return fmt.Errorf("%w: report on command %d while %d runs", ErrFrame, f.ID, call.id)
+		return fmt.Errorf("%w: report on command %d, which does not run", ErrFrame, f.ID)
 	case f.Kind == KindOutput && len(f.Body) > MaxChunk:
 		return fmt.Errorf("%w: chunk of %d bytes, allowed %d", ErrFrame, len(f.Body), MaxChunk)
 	case f.Kind == KindOutput && call.kept+int64(len(f.Body)) > int64(call.limit):
@@ -96,9 +102,21 @@ func (c *Client) takeReport(call *call, f Frame) error {
 	if err := call.check(); err != nil {
 		return err
 	}
-	c.call = nil // a second exit is a report while none runs
-	close(call.done)
+	c.finish(call) // a second exit is a report on what does not run
 	return nil
+}
+
+// finish ends a call, and those inside of it that have not ended: the helper
+// says nothing more of them. The lock is held.
+func (c *Client) finish(k *call) {
+	delete(c.calls, k.id)
+	for _, inner := range c.calls {
+		if inner.outer == k {
+			inner.lost = true
+			c.finish(inner)
+		}
+	}
+	close(k.done)
 }
 
 // check holds the report against the output that came before it.
@@ -114,6 +132,8 @@ func (k *call) check() error {
 		return fmt.Errorf("%w: %d characters in %d bytes", ErrFrame, x.Chars, x.Bytes)
 	case x.Killed < 0 || x.Survivors < 0 || x.OOMKilled < -1 || len(x.Background) > env.MaxBackground:
 		return fmt.Errorf("%w: counts of the exit are out of bounds", ErrFrame)
+	case x.Over && k.outer == nil:
+		return fmt.Errorf("%w: a command that ran inside of none ended with another one", ErrFrame)
 	}
 	return nil
 }
@@ -125,6 +145,14 @@ func (k *call) finished() bool {
 	default:
 		return false
 	}
+}
+
+// report is what is known of a call that is done.
+func (k *call) report(elapsed time.Duration) env.Result {
+	if k.lost {
+		return k.partial(elapsed)
+	}
+	return k.result(elapsed)
 }
 
 // result translates the report. The duration is the helper's, unless it claims

@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,16 +24,26 @@ const maxTimeout = 300 * 24 * time.Hour
 // report does not come the error wraps ErrSilent as well. A sink that fails does
 // the same, with an error that wraps env.ErrSink.
 //
-// No more output is ever held than the command asked for.
+// No more output is ever held than the command asked for. Where cmd.Tools is not
+// nil, requests are answered, MaxAsks at once, and the last one has been when
+// Execute returns.
 func (c *Client) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
 	if err := c.take(ctx); err != nil {
 		return env.Result{}, err
 	}
 	defer func() { <-c.turn }()
+	return c.execute(ctx, cmd, nil)
+}
+
+// execute runs a command by itself, in its turn, or inside of a call.
+func (c *Client) execute(ctx context.Context, cmd env.Command, outer *call) (env.Result, error) {
 	if len(cmd.Script) > env.MaxScript {
 		return refused(fmt.Sprintf("the command has %d bytes; at most %d can be run", len(cmd.Script), env.MaxScript)), nil
 	}
 	run := c.settings(cmd)
+	if outer != nil {
+		run.Inside = outer.id
+	}
 	body, err := EncodeRun(run, cmd.Script)
 	if errors.Is(err, ErrFrame) {
 		return refused("the command and its variables are too large to be run"), nil
@@ -40,8 +51,12 @@ func (c *Client) Execute(ctx context.Context, cmd env.Command) (env.Result, erro
 	if err != nil {
 		return env.Result{}, err
 	}
-	call := c.begin(run, cmd)
+	call, why, err := c.begin(ctx, run, cmd, outer)
+	if call == nil {
+		return why, err
+	}
 	defer call.watch.end()
+	defer call.desk.close()
 	defer c.leave(call)
 	res, err := c.await(ctx, call, Frame{Kind: KindRun, ID: call.id, Body: body}, run)
 	if call.sink != nil {
@@ -76,32 +91,29 @@ func (c *Client) take(ctx context.Context) error {
 // or for the end of everything, whichever comes first.
 func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) (env.Result, error) {
 	start := time.Now()
-	budget := time.Duration(run.TimeoutMillis)*time.Millisecond + c.cfg.Grace
-	late := time.NewTimer(budget)
-	defer late.Stop()
-	outbox, cancelled, overdue := c.outbox, ctx.Done(), c.cfg.Overdue
+	budget := c.budget(run)
+	late, stop := call.deadline(budget)
+	defer stop()
+	outbox, cancelled, overdue := c.outbox, ctx.Done(), c.reprieve
 	broken, why := call.broken, error(nil)
 	for {
 		select {
 		case outbox <- request:
 			outbox = nil // sent; a nil channel is never ready
 		case <-call.done:
-			return call.result(time.Since(start)), c.verdict(call, why)
+			return call.report(time.Since(start)), c.verdict(call, why)
 		case <-cancelled:
 			why = context.Cause(ctx)
 		case why = <-broken:
 		case <-c.over:
 			if call.finished() { // the report was the last thing to come
-				return call.result(time.Since(start)), c.verdict(call, why)
+				return call.report(time.Since(start)), c.verdict(call, why)
 			}
 			c.leave(call)
 			return call.partial(time.Since(start)), errors.Join(why, c.Err())
-		case <-late.C:
-			if overdue != nil {
-				if more := overdue(); more > 0 {
-					late.Reset(more)
-					continue
-				}
+		case <-late:
+			if overdue != nil && overdue(call) {
+				continue
 			}
 			c.leave(call)
 			c.end(fmt.Errorf("%w: no report of a command in %s", ErrSilent, budget))
@@ -116,7 +128,9 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 		broken, cancelled, overdue = nil, nil, nil // nobody waits for it much longer
 		outbox, request = c.outbox, Frame{Kind: KindCancel, ID: call.id}
 		budget = c.cfg.CancelWait
-		late.Reset(budget)
+		timer := time.NewTimer(budget)
+		defer timer.Stop() //nolint:revive // once: there is no second cancel
+		late = timer.C
 	}
 }
 
@@ -125,7 +139,10 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 // all the same, the helper has lost its client, be it only on one of the ways
 // between them: what it killed half way has no result.
 func (c *Client) verdict(k *call, why error) error {
-	if why != nil || !k.exit.Cancelled {
+	switch {
+	case k.lost || k.exit.Over:
+		return errors.Join(why, cmp.Or(c.Err(), errOver))
+	case why != nil || !k.exit.Cancelled:
 		return why
 	}
 	c.end(fmt.Errorf("%w: the helper took the conversation for ended, and killed the command", ErrLost))
@@ -144,7 +161,7 @@ func (c *Client) settings(cmd env.Command) Run {
 	if cmd.Sink != nil {
 		most = env.SinkLimit
 	}
-	return Run{
+	r := Run{
 		Dir:           cmd.Dir,
 		Env:           cmd.Env,
 		Interpreter:   cmd.Interpreter,
@@ -152,22 +169,81 @@ func (c *Client) settings(cmd env.Command) Run {
 		OutputLimit:   min(max(limit, env.MinOutputLimit), most),
 		Markers:       cmd.Markers,
 	}
+	if cmd.Tools != nil {
+		r.Asks, r.Local = true, cmd.Tools.Local
+	}
+	return r
 }
 
-func (c *Client) begin(run Run, cmd env.Command) *call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// begin makes a call, or says why not.
+func (c *Client) begin(ctx context.Context, run Run, cmd env.Command, outer *call) (*call, env.Result, error) {
 	limit := run.OutputLimit
 	if len(run.Markers) > 0 {
 		limit = max(limit, env.SubmissionLimit)
 	}
-	c.call = &call{id: c.nextID(), limit: limit, done: make(chan struct{})}
-	c.call.watch.show = cmd.Watch
+	k := &call{limit: limit, done: make(chan struct{})}
+	k.watch.show = cmd.Watch
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k.id = c.nextID()
+	if outer != nil {
+		if why, err := c.enter(k, outer); why.Failure != "" || err != nil {
+			return nil, why, err
+		}
+	}
+	if outer != nil || cmd.Tools != nil {
+		k.clock = NewClock(c.budget(run), k.outerClock())
+	}
+	if cmd.Tools != nil {
+		k.desk = newDesk(ctx, c, k, cmd.Tools)
+	}
 	if w := cmd.Sink; w != nil {
 		broken := make(chan error, 1)
-		c.call.broken, c.call.sink = broken, sink.New(w, func(err error) { broken <- err })
+		k.broken, k.sink = broken, sink.New(w, func(err error) { broken <- err })
 	}
-	return c.call
+	c.calls[k.id] = k
+	return k, env.Result{}, nil
+}
+
+// budget is how long a report may take.
+func (c *Client) budget(run Run) time.Duration {
+	return time.Duration(run.TimeoutMillis)*time.Millisecond + c.cfg.Grace
+}
+
+// deadline is when the report of a call is late.
+func (k *call) deadline(budget time.Duration) (late <-chan time.Time, stop func()) {
+	if k.clock != nil {
+		return k.clock.Expired(), k.clock.Stop
+	}
+	k.timer = time.NewTimer(budget)
+	return k.timer.C, func() { k.timer.Stop() }
+}
+
+// reprieve says that there is a reason why the report of a call is late, and
+// waits longer. One reason is good for every call under way.
+func (c *Client) reprieve(k *call) bool {
+	if c.cfg.Overdue == nil {
+		return false
+	}
+	c.excusing.Lock()
+	defer c.excusing.Unlock()
+	if k.clock != nil && k.clock.Left() > 0 {
+		return true // another call's reason was good for this one
+	}
+	more := c.cfg.Overdue()
+	if more <= 0 {
+		return false
+	}
+	if k.clock == nil {
+		k.timer.Reset(more)
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, other := range c.calls {
+		other.clock.Extend(more)
+	}
+	return true
 }
 
 // nextID is called with the lock held.
@@ -183,8 +259,8 @@ func (c *Client) nextID() uint32 {
 func (c *Client) leave(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.call == k {
-		c.call = nil
+	if c.calls[k.id] == k {
+		c.finish(k)
 	}
 }
 

@@ -46,7 +46,7 @@ func (s *fake) exit(id uint32, x helper.Exit) {
 	s.send(helper.KindExit, id, string(b))
 }
 
-const goodHello = `{"version":3,"hash":"abc","dir":"/w","shell":"/bin/bash","system":"Linux"}`
+const goodHello = `{"version":4,"hash":"abc","dir":"/w","shell":"/bin/bash","system":"Linux"}`
 
 // converse plays a conversation in which the fake greets with hello and then
 // follows play, and returns a client that is closed with the test.
@@ -85,8 +85,8 @@ func TestDialChecksWhoAnswers(t *testing.T) {
 		want  error
 	}{
 		"the helper":        {goodHello, nil},
-		"another version":   {`{"version":4,"hash":"abc"}`, helper.ErrMismatch},
-		"another hash":      {`{"version":3,"hash":"abd"}`, helper.ErrMismatch},
+		"another version":   {`{"version":3,"hash":"abc"}`, helper.ErrMismatch},
+		"another hash":      {`{"version":4,"hash":"abd"}`, helper.ErrMismatch},
 		"not a hello":       {`{"version":`, helper.ErrFrame},
 		"a hello of 300 KB": {`{"hash":"` + strings.Repeat("a", 300<<10) + `"}`, helper.ErrFrame},
 	} {

@@ -41,7 +41,7 @@ import (
 
 // Version of the protocol. It changes with every incompatible change; client
 // and helper refuse to talk across versions.
-const Version = 3
+const Version = 4
 
 // Kind says what a frame is.
 type Kind byte
@@ -61,6 +61,9 @@ const (
 	KindExit   Kind = 'X' // helper: Exit as JSON; ends the command with this id
 	KindDone   Kind = 'E' // helper: Done as JSON; ends the Put or Get with this id
 	KindFault  Kind = 'F' // helper: text; the helper cannot go on and exits
+	KindAsk    Kind = 'Q' // mini-tool and helper: an Ask; towards the client after a number
+	KindAnswer Kind = 'A' // client and helper: an Answer; towards the helper after the number of its Ask
+	KindGone   Kind = 'L' // helper: the number of an Ask whose asker is gone; it is to be answered all the same
 )
 
 // Bounds of frames, in bytes. Each side checks the length before it reads on.
@@ -162,6 +165,9 @@ type Setup struct {
 	// through it, and the first stream says by its end that the client is gone.
 	// Otherwise all stays as it is.
 	Meeting string `json:"meeting,omitempty"`
+	// ToolDir is the folder with mini-tool, for commands that may ask: it may be
+	// empty until the first of them. Empty means that there is none.
+	ToolDir string `json:"tool_dir,omitempty"`
 }
 
 // Hello is the helper's answer to Setup.

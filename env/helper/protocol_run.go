@@ -18,7 +18,25 @@ type Run struct {
 	TimeoutMillis int64             `json:"timeout_ms"`
 	OutputLimit   int               `json:"output_limit"`
 	Markers       []string          `json:"markers,omitempty"`
+	// Asks says that the command may ask, Local which tools mini-tool has itself.
+	Asks  bool     `json:"asks,omitempty"`
+	Local []string `json:"local,omitempty"`
+	// Inside is the command that this one runs inside of, one that may ask; 0 for
+	// none. When that one is over the helper is silent on this one: its Exit says
+	// enough.
+	Inside uint32 `json:"inside,omitempty"`
 }
+
+// Bounds of commands that ask, and of those that run inside of others.
+const (
+	// MaxAsks is how many requests of a command are under way at once.
+	MaxAsks = 16
+	// MaxDepth is how deep commands run inside of each other: those inside of
+	// one that runs by itself are at depth 1.
+	MaxDepth = 8
+	// MaxInside is how many commands run inside of others at once, in all.
+	MaxInside = 64
+)
 
 // runWire is Run as it travels. JSON holds text only; what is not UTF-8 goes
 // beside it, byte for byte.
@@ -107,6 +125,7 @@ type Exit struct {
 	Truncated     bool          `json:"truncated,omitempty"`
 	TimedOut      bool          `json:"timed_out,omitempty"`
 	Cancelled     bool          `json:"cancelled,omitempty"`
+	Over          bool          `json:"over,omitempty"` // ended with the command that it ran inside of
 	Killed        int           `json:"killed,omitempty"`
 	Survivors     int           `json:"survivors,omitempty"`
 	Collateral    bool          `json:"collateral,omitempty"`

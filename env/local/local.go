@@ -116,6 +116,7 @@ func New(ctx context.Context, c Config) (*Local, error) {
 		c.Timeout = DefaultTimeout
 	}
 	l := &Local{config: c, info: process.System()}
+	l.info.Tools = c.Helper != nil
 	l.info.Dir, l.info.Network = dir, true
 	l.info.Disposable, l.info.Warnings = c.Disposable, c.Warnings
 	if err := l.start(ctx); err != nil {
@@ -139,7 +140,8 @@ func (l *Local) start(ctx context.Context) error {
 		Name:    "the local environment in " + c.Dir,
 		Program: c.Helper,
 		Env:     c.environ(),
-		Setup:   helper.Setup{Dir: c.Dir, Interpreter: c.Interpreter},
+		Setup:   helper.Setup{Dir: c.Dir, Interpreter: c.Interpreter, ToolDir: c.Helper.ToolDir()},
+		Info:    func(helper.Hello) env.Info { return l.info },
 		Timeout: c.Timeout, OutputLimit: c.OutputLimit,
 	})
 	l.runner = box

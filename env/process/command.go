@@ -25,6 +25,12 @@ type Command struct {
 	Env []string
 	// Timeout bounds the run; zero means no bound but the context.
 	Timeout time.Duration
+	// Expired, where it is not nil, takes the place of Timeout: the time is over
+	// when something comes from it.
+	Expired <-chan time.Time
+	// Place, where it is not nil, is where the command runs: inside of another
+	// one, or as one that others may run inside of. Only on Linux.
+	Place *Place
 	// OutputLimit is how many bytes are kept; zero means
 	// env.DefaultOutputLimit, less than env.MinOutputLimit means that.
 	OutputLimit int
@@ -52,6 +58,11 @@ func Merge(base []string, added map[string]string) []string {
 		merged = append(merged, name+"="+added[name])
 	}
 	return merged
+}
+
+// Fits says that a script can be run as far as its text is concerned.
+func Fits(script string) bool {
+	return len(script) <= env.MaxScript && strings.IndexByte(script, 0) < 0
 }
 
 // obstacle says in a sentence why the command cannot run; empty when nothing

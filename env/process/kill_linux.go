@@ -60,6 +60,8 @@ func (k kept) within(t table) func(proc) bool {
 type purge struct {
 	family  family
 	kept    kept
+	places  *places        // nil where one command runs at a time
+	place   *Place         // whose processes are to die; nil for all
 	init    bool           // this process is PID 1 of its namespace
 	stopped map[ident]bool // got SIGSTOP, so cannot fork any more
 	killed  map[ident]bool // got SIGKILL
@@ -82,7 +84,7 @@ func (p *purge) run() toll {
 	var t toll
 	if fresh && len(p.kept.procs) > 0 {
 		t.collateral = true
-		p.kept = kept{}
+		p.kept, p.places = kept{}, nil
 		left, _ = p.rounds(deadline.Add(killTime))
 	}
 	t.survivors = len(left)
@@ -131,7 +133,7 @@ func (p *purge) rounds(deadline time.Time) (left []proc, fresh bool) {
 // counts every other process that kill(-1) would hit.
 func (p *purge) victims(t table) (victims []proc, spared int) {
 	members := p.family.members(t)
-	protects := p.kept.within(t)
+	protects := p.protection(t)
 	for _, m := range members {
 		switch {
 		case !m.alive():
@@ -143,6 +145,16 @@ func (p *purge) victims(t table) (victims []proc, spared int) {
 	}
 	// What entered from outside is no descendant; PID 1 itself is not hit.
 	return victims, spared + len(t) - len(members) - 1
+}
+
+// protection returns the test whether a process of t is to live.
+func (p *purge) protection(t table) func(proc) bool {
+	within := p.kept.within(t)
+	if p.places == nil {
+		return within
+	}
+	others := p.places.others(p.place, t)
+	return func(m proc) bool { return within(m) || others(m) }
 }
 
 func (p *purge) stop(victims []proc) {

@@ -27,13 +27,15 @@ const (
 )
 
 // Runner runs commands and owns the processes they leave behind. Run may be
-// called by one goroutine at a time; Close may be called while it runs.
+// called by one goroutine at a time, but for commands inside of one that runs
+// (see Command.Place); Close may be called while it runs.
 type Runner struct {
 	family family
 	oom    oomCounter
 	null   nullDevice
 	init   bool
-	alive  bool // something may be running since the last command
+	alive  bool // something may be running since the last command that ran by itself
+	places places
 
 	mu     sync.Mutex
 	closed bool
@@ -59,8 +61,9 @@ func newRunner(f family, init bool) *Runner {
 // Run runs one command and passes the kept part of its output to out, in
 // pieces of at most 64 KiB or so while it runs. Result.Output stays empty. A command that
 // cannot be run is a Result with Failure. The error is the context's cause
-// when that ended the run; everything the command started is dead then, as
-// after a timeout.
+// when that ended the run, or ErrOver; everything the command started is dead
+// then, as after a timeout. What runs inside of the command is over, too, when Run
+// returns.
 func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result, error) {
 	if ctx.Err() != nil {
 		return env.Result{ExitCode: -1, OOMKilled: -1}, context.Cause(ctx)
@@ -68,13 +71,17 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 	if why := c.obstacle(); why != "" {
 		return failure(why), nil
 	}
-	before := r.snapshot()
+	if err := c.Place.enter(); err != nil {
+		return env.Result{ExitCode: -1, OOMKilled: -1}, err
+	}
+	defer c.Place.leave()
+	before := r.snapshot(c.Place)
 	oom := r.oom.now()
 	collected := newOutput(out, c.OutputLimit, c.Markers)
 	began := time.Now()
 	res := env.Result{OOMKilled: -1}
 	shell, err := r.start(c, collected)
-	if errors.Is(err, syscall.EAGAIN) && r.alive {
+	if errors.Is(err, syscall.EAGAIN) && !c.Place.nested() && r.alive {
 		// What earlier commands left running has every process there may be.
 		t := (&purge{family: r.family, init: r.init}).run()
 		res.Killed, res.Survivors, res.Collateral = t.killed, t.survivors, true
@@ -84,13 +91,15 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	status, err := r.await(ctx, c.Timeout, shell, before, &res)
+	status, err := r.await(ctx, c, shell, before, &res)
+	c.Place.end(false)
+	c.Place.empty()
 	res.Duration = time.Since(began)
 	shell.pipe.settle(grace)
 	collected.finish(&res)
 	if err == nil && !res.TimedOut {
 		res.ExitCode, res.Signal = exitCode(status)
-		res.Background = r.background(before)
+		res.Background = r.background(before, c.Place)
 	}
 	if now := r.oom.now(); oom >= 0 && now >= oom && r.family.alone() {
 		res.OOMKilled = now - oom
@@ -99,16 +108,21 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 }
 
 // snapshot looks at what is alive before a command. After a command that left
-// nothing there is nothing to look for.
-func (r *Runner) snapshot() kept {
-	if !r.alive {
+// nothing there is nothing to look for; inside of one there always is.
+func (r *Runner) snapshot(place *Place) kept {
+	if !place.nested() && !r.alive {
 		return kept{}
 	}
 	var living []proc
-	for _, p := range r.family.members(scan()) {
+	t := scan()
+	members := r.family.members(t)
+	for _, p := range members {
 		if p.alive() {
 			living = append(living, p)
 		}
+	}
+	if place.nested() {
+		r.places.look(t, living)
 	}
 	return keep(living)
 }
@@ -136,20 +150,21 @@ func (r *Runner) start(c Command, out *output) (running, error) {
 	}
 	defer p.closeWriter()
 	r.family.holds(p.inode)
-	exited, err := r.fork(shell[0], script, environ, c.Dir, p)
+	pid, exited, err := r.fork(shell[0], script, environ, c.Dir, p)
 	if err != nil {
 		p.r.Close() //nolint:errcheck // nothing was written
 		r.family.drops(p.inode)
 		return running{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
+	r.places.begin(c.Place, pid, p.inode)
 	r.follow(p, out)
 	return running{exited: exited, pipe: p}, nil
 }
 
-func (r *Runner) fork(path string, script prepared, environ []string, dir string, p *pipe) (<-chan syscall.WaitStatus, error) {
+func (r *Runner) fork(path string, script prepared, environ []string, dir string, p *pipe) (int, <-chan syscall.WaitStatus, error) {
 	null, err := r.null.open()
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	files := []uintptr{uintptr(null), uintptr(p.w), uintptr(p.w)}
 	if script.file != nil {
@@ -165,11 +180,11 @@ func (r *Runner) fork(path string, script prepared, environ []string, dir string
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	// When memory runs out, the kernel is to take the command first.
 	offer("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", "1000")
-	return exited, nil
+	return pid, exited, nil
 }
 
 // offer writes to a file of the kernel's with nothing but the system calls. The
@@ -227,27 +242,42 @@ func (r *Runner) follow(p *pipe, out *output) {
 
 // await waits for the shell, and kills what the command started when its time
 // is over.
-func (r *Runner) await(ctx context.Context, timeout time.Duration, shell running, before kept, res *env.Result) (syscall.WaitStatus, error) {
-	var expired <-chan time.Time
-	if timeout > 0 {
-		timer := time.NewTimer(timeout)
+func (r *Runner) await(ctx context.Context, c Command, shell running, before kept, res *env.Result) (syscall.WaitStatus, error) {
+	expired := c.Expired
+	if expired == nil && c.Timeout > 0 {
+		timer := time.NewTimer(c.Timeout)
 		defer timer.Stop()
 		expired = timer.C
 	}
 	var err error
 	select {
 	case status := <-shell.exited:
-		return status, nil
+		if !c.Place.outerKilled() {
+			return status, nil
+		}
+		res.ExitCode = -1
+		c.Place.end(true)
+		return 0, ErrOver // it did not end by itself
 	case <-expired:
 		res.TimedOut = true
 	case <-ctx.Done():
 		err = context.Cause(ctx)
+	case <-c.Place.outerOver():
+		err = ErrOver
 	}
 	res.ExitCode = -1
-	t := (&purge{family: r.family, kept: before, init: r.init}).run()
-	res.Killed, res.Survivors, res.Collateral = t.killed, t.survivors, t.collateral
-	r.alive = r.alive || t.survivors > 0
-	timer := time.NewTimer(lastWait)
+	c.Place.end(true)
+	patience := lastWait
+	if errors.Is(err, ErrOver) && c.Place.outerKilled() {
+		patience += 2 * killTime // the kill of the other one hits this one
+	} else {
+		t := (&purge{family: r.family, kept: before, places: &r.places, place: c.Place, init: r.init}).run()
+		res.Killed, res.Survivors, res.Collateral = t.killed, t.survivors, t.collateral
+		if !c.Place.nested() {
+			r.alive = r.alive || t.survivors > 0
+		}
+	}
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-shell.exited:
@@ -257,11 +287,15 @@ func (r *Runner) await(ctx context.Context, timeout time.Duration, shell running
 }
 
 // background lists what the command left running, oldest first.
-func (r *Runner) background(before kept) []env.Process {
-	left := r.leftover(before)
+func (r *Runner) background(before kept, place *Place) []env.Process {
+	leftover := func() []proc { return r.leftover(before) }
+	if place.nested() {
+		leftover = func() []proc { return r.leftInside(before, place) }
+	}
+	left := leftover()
 	if len(left) > 0 {
 		time.Sleep(afterglow)
-		left = slices.DeleteFunc(r.leftover(before), proc.dying)
+		left = slices.DeleteFunc(leftover(), proc.dying)
 	}
 	var list []env.Process
 	for _, p := range left[:min(len(left), env.MaxBackground)] {
@@ -288,6 +322,13 @@ func (r *Runner) leftover(before kept) []proc {
 		}
 	}
 	return left
+}
+
+// leftInside is leftover of a command inside of another one.
+func (r *Runner) leftInside(before kept, place *Place) []proc {
+	t := scan()
+	protects := (&purge{kept: before, places: &r.places, place: place}).protection(t)
+	return slices.DeleteFunc(r.family.members(t), func(p proc) bool { return !p.alive() || protects(p) })
 }
 
 // Close kills everything that commands started and waits for it, at most until

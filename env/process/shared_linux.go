@@ -294,7 +294,8 @@ func (h *shelter) evidence(t table, p proc, self int) *shared {
 	if found != nil {
 		return found
 	}
-	tag, pipes := evidenceOf(p.pid)
+	environ, pipes := evidenceOf(p.pid)
+	tag := tagOf(environ, TagVariable)
 	for s := range h.families {
 		if tag == s.tag {
 			return s
@@ -327,23 +328,18 @@ func (h *shelter) forget(t table) {
 	}
 }
 
-// evidenceOf reads what a process carries: the tag in its environment and the
-// pipes it holds. A process of another user, or one that has just ended, shows
-// nothing.
-func evidenceOf(pid int) (tag string, pipes []uint64) {
+// evidenceOf reads what a process carries: its environment and the pipes it
+// holds. A process of another user, or one that has just ended, shows nothing.
+func evidenceOf(pid int) (environ []string, pipes []uint64) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	if f, err := os.Open(dir + "/environ"); err == nil { //nolint:gosec // a place in /proc
 		data, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // what could be read counts
 		f.Close()                                       //nolint:errcheck // nothing was written
-		for kv := range bytes.SplitSeq(data, []byte{0}) {
-			if value, ok := bytes.CutPrefix(kv, []byte(TagVariable+"=")); ok {
-				tag = string(value)
-			}
-		}
+		environ = strings.Split(string(data), "\x00")
 	}
 	fds, err := os.ReadDir(dir + "/fd")
 	if err != nil {
-		return tag, nil
+		return environ, nil
 	}
 	for _, fd := range fds {
 		target, err := os.Readlink(filepath.Join(dir, "fd", fd.Name()))
@@ -358,5 +354,5 @@ func evidenceOf(pid int) (tag string, pipes []uint64) {
 			pipes = append(pipes, inode)
 		}
 	}
-	return tag, pipes
+	return environ, pipes
 }

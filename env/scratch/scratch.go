@@ -11,6 +11,7 @@
 package scratch
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,18 +39,52 @@ func New(name string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("make temporary folder: %w", err)
 		}
-		f, err := lock(dir)
-		switch {
-		case err == nil:
-			held.Lock()
-			held.dirs[dir] = f
-			held.Unlock()
+		switch again, err := hold(dir); {
+		case err != nil:
+			return "", err
+		case !again:
 			return dir, nil
-		case errors.Is(err, errOwned) || errors.Is(err, fs.ErrNotExist):
-			continue // a sweep was quicker than the lock
-		default:
-			return "", fmt.Errorf("lock temporary folder: %w", errors.Join(err, os.Remove(dir)))
 		}
+	}
+}
+
+// Plan is the path of a folder that Make can make later. Nobody can guess it
+// before.
+func Plan(name string) (string, error) {
+	dir, err := filepath.Abs(filepath.Join(os.TempDir(), prefix+name+"-"+strings.ToLower(rand.Text())))
+	if err != nil {
+		return "", fmt.Errorf("plan temporary folder: %w", err)
+	}
+	return dir, nil
+}
+
+// Make makes a folder that was planned, as New does. One that is there is an
+// error.
+func Make(dir string) error {
+	for {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return fmt.Errorf("make temporary folder: %w", err)
+		}
+		if again, err := hold(dir); !again || err != nil {
+			return err
+		}
+	}
+}
+
+// hold takes the lock of a folder that was just made; again says that a sweep was
+// quicker, and the folder is gone.
+func hold(dir string) (again bool, err error) {
+	f, err := lock(dir)
+	switch {
+	case err == nil:
+		held.Lock()
+		held.dirs[dir] = f
+		held.Unlock()
+		return false, nil
+	case errors.Is(err, errOwned) || errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	default:
+		return false, fmt.Errorf("lock temporary folder: %w", errors.Join(err, os.Remove(dir)))
 	}
 }
 

@@ -18,6 +18,7 @@ type Box struct {
 	config Config
 	proc   *child
 	client *helper.Client
+	info   env.Info // for those who are asked by a command
 
 	mu   sync.Mutex
 	fate error // why it was lost, once it is
@@ -37,11 +38,28 @@ func (b *Box) PID() int { return b.proc.cmd.Process.Pid }
 // error is an *env.Error, everything it ran is killed, and every later call
 // returns the same error.
 func (b *Box) Execute(ctx context.Context, cmd env.Command) (env.Result, error) {
+	if why := b.unequipped(cmd); why != "" {
+		return env.Result{ExitCode: -1, OOMKilled: -1, Failure: why}, nil
+	}
 	if cmd.OutputLimit == 0 {
 		cmd.OutputLimit = b.config.OutputLimit
 	}
+	cmd.Tools = helper.Inside(cmd.Tools, b.info, b.within)
+	return b.judged(ctx, func() (env.Result, error) { return b.client.Execute(ctx, cmd) })
+}
+
+// within is Execute inside of a command that asks.
+func (b *Box) within(ctx context.Context, inside env.Environment, cmd env.Command) (env.Result, error) {
+	if cmd.OutputLimit == 0 {
+		cmd.OutputLimit = b.config.OutputLimit
+	}
+	return b.judged(ctx, func() (env.Result, error) { return inside.Execute(ctx, cmd) })
+}
+
+// judged says of what a command came to what it means.
+func (b *Box) judged(ctx context.Context, execute func() (env.Result, error)) (env.Result, error) {
 	alone := b.proc.ward.Alone()
-	res, err := b.client.Execute(ctx, cmd)
+	res, err := execute()
 	if !alone || !b.proc.ward.Alone() {
 		res.OOMKilled = -1 // the kernel's count is of all sandboxes together
 	}
@@ -55,6 +73,18 @@ func (b *Box) Execute(ctx context.Context, cmd env.Command) (env.Result, error) 
 		return res, errors.Join(cause(ctx), env.ErrClosed)
 	}
 	return res, errors.Join(cause(ctx), b.lost(over))
+}
+
+// unequipped says in a sentence why a command would not find mini-tool; empty
+// where it does, or does not need it.
+func (b *Box) unequipped(cmd env.Command) string {
+	if cmd.Tools == nil || b.config.Setup.ToolDir == "" {
+		return ""
+	}
+	if err := b.config.Program.tool.place(); err != nil {
+		return fmt.Sprintf("The tools that it may ask for cannot be made ready: %v.", err)
+	}
+	return ""
 }
 
 // cause is nil unless ctx has ended.

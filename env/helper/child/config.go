@@ -3,6 +3,7 @@ package child
 import (
 	"time"
 
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
 )
 
@@ -19,6 +20,9 @@ type Config struct {
 	Env []string
 	// Setup says where and how commands run.
 	Setup helper.Setup
+	// Info is what those who are asked by a command see of the sandbox (see
+	// env.ToolRequest); nil means what the helper says.
+	Info func(helper.Hello) env.Info
 	// Timeout bounds commands that name none; zero means helper.DefaultTimeout.
 	Timeout time.Duration
 	// OutputLimit is how many bytes are kept of the output of a command that

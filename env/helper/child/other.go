@@ -20,6 +20,12 @@ func Load([]byte, string) (*Program, error) {
 	return nil, fmt.Errorf("load helper: %w", errors.ErrUnsupported)
 }
 
+// ToolDir is the folder with mini-tool; there is none.
+func (p *Program) ToolDir() string { return "" }
+
+// MakeToolDir is not available here.
+func (p *Program) MakeToolDir() error { return errors.ErrUnsupported }
+
 // Close gives the file up.
 func (p *Program) Close() error { return nil }
 

@@ -13,6 +13,7 @@ import (
 type Program struct {
 	file *os.File // for reading only, without a name
 	hash string
+	tool *tool
 }
 
 // Load takes the helper's binary and its SHA-256 in hex, see package binaries.
@@ -24,11 +25,24 @@ func Load(binary []byte, hash string) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load helper: %w", err)
 	}
-	return &Program{file: file, hash: hash}, nil
+	t, err := planTool(file)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("load helper: %w", err), file.Close())
+	}
+	return &Program{file: file, hash: hash, tool: t}, nil
 }
 
-// Close gives the file up. What runs keeps running.
-func (p *Program) Close() error { return p.file.Close() }
+// ToolDir is the folder of this machine's that has mini-tool from the first
+// command that may ask on, and until Close. It is not there before MakeToolDir,
+// or that command.
+func (p *Program) ToolDir() string { return p.tool.dir }
+
+// MakeToolDir makes the folder, empty at first, for those who have to show it to
+// a sandbox before they know what will run there.
+func (p *Program) MakeToolDir() error { return p.tool.makeDir() }
+
+// Close gives the file up, and removes the folder. What runs keeps running.
+func (p *Program) Close() error { return errors.Join(p.file.Close(), p.tool.close()) }
 
 // inMemory seals what it has written, so that nobody who gets hold of the file
 // can change what others run.

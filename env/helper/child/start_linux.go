@@ -36,7 +36,11 @@ func Start(ctx context.Context, c Config) (*Box, error) {
 	}
 	client, err := p.dial(ctx, helper.ClientConfig{Setup: c.Setup, Hash: c.Program.hash, Timeout: c.Timeout})
 	if err == nil {
-		return &Box{config: c, proc: p, client: client}, nil
+		b := &Box{config: c, proc: p, client: client}
+		if c.Info != nil {
+			b.info = c.Info(client.Hello())
+		}
+		return b, nil
 	}
 	err = errors.Join(err, p.end())
 	if ctx.Err() != nil {

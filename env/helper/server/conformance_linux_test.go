@@ -28,7 +28,7 @@ var (
 
 func (s sandbox) Info() env.Info {
 	h := s.Hello()
-	return env.Info{System: h.System, Node: h.Node, Release: h.Release, Version: h.Kernel, Machine: h.Machine, Dir: h.Dir}
+	return env.Info{System: h.System, Node: h.Node, Release: h.Release, Version: h.Kernel, Machine: h.Machine, Dir: h.Dir, Tools: true}
 }
 
 func (s sandbox) Close(context.Context) error { return s.Client.Close() }
@@ -42,11 +42,21 @@ func (s stream) Close() error                { return s.in.Close() } // the help
 
 func dial(t *testing.T, b *box) env.Environment {
 	t.Helper()
-	c, err := helper.Dial(t.Context(), stream{b}, helper.ClientConfig{Setup: helper.Setup{Dir: t.TempDir()}})
+	c, err := helper.Dial(t.Context(), stream{b}, helper.ClientConfig{Setup: helper.Setup{Dir: t.TempDir(), ToolDir: toolDir(t)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sandbox{c}
+}
+
+// toolDir is a folder with mini-tool.
+func toolDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(binary, filepath.Join(dir, env.ToolProgram)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func TestConformanceAsChild(t *testing.T) {

@@ -47,7 +47,9 @@ func Serve(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	s := &server{out: &frames{w: c.Out}, runner: runner, hash: c.Hash, environ: c.Environ}
+	out := &frames{w: c.Out}
+	s := &server{out: out, runner: runner, hash: c.Hash, environ: withoutTools(c.Environ)}
+	s.desk = &desk{out: out, posts: map[uint32]*post{}}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 		defer cancel()
@@ -67,6 +69,7 @@ type server struct {
 	setup    helper.Setup
 	ready    bool
 	job      *job // what is under way; nil between commands
+	desk     *desk
 }
 
 // job is one command, or one transfer of files, on its way.
@@ -77,6 +80,7 @@ type job struct {
 	done   chan struct{}
 	in     chan []byte   // of a Put: what has come; of capacity helper.Window
 	credit helper.Credit // of a Get
+	inside bool          // of a command that runs inside of another one
 }
 
 // finished is nil, which blocks for ever, when nothing is under way.
@@ -161,8 +165,12 @@ func (s *server) handle(ctx context.Context, f helper.Frame) error {
 	case helper.KindCancel:
 		if s.job != nil && s.job.id == f.ID { // otherwise it has just ended
 			s.job.cancel(errCancel)
+		} else {
+			s.desk.cancel(f.ID)
 		}
 		return nil
+	case helper.KindAnswer:
+		return s.desk.answer(f)
 	case helper.KindAlive:
 		return nil
 	default:
@@ -265,6 +273,9 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 	if settings.Dir != "" {
 		c.Dir = s.absolute(settings.Dir)
 	}
+	if settings.Asks || settings.Inside != 0 {
+		return s.runAtPost(ctx, f.ID, settings, c)
+	}
 	j, ctx, err := s.newJob(ctx, f.ID)
 	if err != nil {
 		return err
@@ -285,14 +296,19 @@ func (s *server) lastWord(j *job, kind helper.Kind, report any) {
 	if errors.Is(j.cause(), errEnd) {
 		return
 	}
+	if j.inside {
+		s.out.sendJSON(kind, j.id, report) //nolint:errcheck // likewise
+		return
+	}
 	s.out.end(j.id, kind, report) //nolint:errcheck // nobody is there to be told; the end of the input follows
 }
 
 func report(r env.Result, err error) helper.Exit {
+	over := errors.Is(err, process.ErrOver)
 	return helper.Exit{
 		ExitCode: r.ExitCode, Signal: r.Signal, DurationNanos: int64(r.Duration),
 		Head: r.Head, Bytes: r.Bytes, Chars: r.Chars, Truncated: r.Truncated,
-		TimedOut: r.TimedOut, Cancelled: err != nil, Killed: r.Killed, Survivors: r.Survivors,
+		TimedOut: r.TimedOut, Cancelled: err != nil && !over, Over: over, Killed: r.Killed, Survivors: r.Survivors,
 		Collateral: r.Collateral, Background: r.Background, OOMKilled: r.OOMKilled, RootFull: rootFull(), Failure: r.Failure,
 	}
 }
@@ -305,6 +321,7 @@ func (s *server) fault(err error) error {
 // close ends the command or transfer under way, as far as the client still reads, and kills
 // everything.
 func (s *server) close(ctx context.Context) error {
+	defer s.desk.close()
 	if s.job != nil {
 		s.job.cancel(errEnd)
 		select {

@@ -1,0 +1,104 @@
+package process
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// places tells apart what was started by commands that run at the same time,
+// inside of or beside one another. What a command has started follows from its
+// session or process group, its ancestors, the mark in its environment, or the
+// output pipe it holds; what was seen once is remembered. What has cut all of
+// these before anybody looked belongs to whichever is asked about.
+type places struct {
+	mu       sync.Mutex
+	sessions map[int]*Place // by the pid of the shell that began it
+	pipes    map[uint64]*Place
+	known    map[ident]*Place
+}
+
+// begin notes the shell of a command.
+func (l *places) begin(p *Place, shell int, pipe uint64) {
+	if p == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.outer == nil { // what was there before is told by a look at what is alive
+		l.sessions, l.pipes, l.known = map[int]*Place{}, map[uint64]*Place{}, map[ident]*Place{}
+	}
+	l.sessions[shell], l.pipes[pipe] = p, p
+}
+
+// others returns the test whether a process of t belongs to another command than
+// p and those inside of it.
+func (l *places) others(p *Place, t table) func(proc) bool {
+	if !p.nested() {
+		return func(proc) bool { return false } // all that is new is p's, or of those inside
+	}
+	self := os.Getpid()
+	return func(m proc) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		owner := l.owner(t, m, self)
+		return owner != nil && !owner.within(p)
+	}
+}
+
+// look remembers whose the processes are that can be told now.
+func (l *places) look(t table, members []proc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	self := os.Getpid()
+	for _, m := range members {
+		l.owner(t, m, self)
+	}
+}
+
+// owner finds whose m is and remembers it; nil when nothing tells. The lock is
+// held.
+func (l *places) owner(t table, m proc, self int) *Place {
+	if found := l.known[m.ident]; found != nil {
+		return found
+	}
+	var found *Place
+	t.above(m, self, func(a proc) bool {
+		found = cmp.Or(l.known[a.ident], l.sessions[a.session], l.sessions[a.group])
+		return found == nil
+	})
+	if found == nil {
+		found = l.evidence(m)
+	}
+	if found != nil && l.known != nil {
+		l.known[m.ident] = found
+	}
+	return found
+}
+
+func (l *places) evidence(m proc) *Place {
+	environ, pipes := evidenceOf(m.pid)
+	for _, p := range l.sessions {
+		if p.mark != "" && slices.Contains(environ, p.mark) {
+			return p
+		}
+	}
+	for _, inode := range pipes {
+		if p := l.pipes[inode]; p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// tagOf is the value of a variable in what evidenceOf found.
+func tagOf(environ []string, name string) (value string) {
+	for _, kv := range environ {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
