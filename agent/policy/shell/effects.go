@@ -10,7 +10,7 @@ import (
 // effects notes what a program does, as far as its arguments tell.
 func (r *reader) effects(p *Part, args []value, s *scope, c *context) {
 	known := programs[baseOf(p.Program)]
-	if baseOf(p.Program) == miniTool {
+	if p.Program == miniTool {
 		known, args = asked(args)
 	}
 	r.effectsOf(p, known, args, s, c)
