@@ -38,6 +38,11 @@ type Session struct {
 	Task        Task
 	// Past is what the attempt goes on from; nil begins a new one.
 	Past *Past
+	// Summary makes summaries (see Config.Compaction); nil leaves them to Model.
+	Summary model.Model
+	// Afford is asked after a call that is no step, that of a summary: its error ends
+	// the attempt. nil allows everything.
+	Afford func() error
 	// Allow is asked before each call of the model; its error ends the attempt,
 	// as ErrBudgetExhausted does. nil allows everything.
 	Allow func() error
@@ -99,6 +104,9 @@ func (r *run) step(ctx context.Context) error {
 		return err
 	}
 	if err := r.checkLimits(); err != nil {
+		return err
+	}
+	if err := r.compact(ctx); err != nil {
 		return err
 	}
 	reply, err := r.query(ctx)

@@ -80,6 +80,30 @@ type Config struct {
 	// template over the instance's fields. Failing, it fails the attempt.
 	// It is configured as run.env_startup_command.
 	StartupCommand string `yaml:"-" json:"-"`
+	// Compaction says what becomes of a conversation whose next prompt would have
+	// more than CompactionTokens: CompactOff, or empty, leaves it as it is;
+	// CompactElide puts a line in place of old outputs, and where that is not enough
+	// of the oldest steps; CompactSummarize has steps summed up by a model. What is
+	// taken out stays in the journal. See docs/compaction.md.
+	Compaction string `yaml:"compaction" json:"compaction,omitempty"`
+	// CompactionTokens is the limit; 0 means DefaultCompactionTokens.
+	CompactionTokens int64 `yaml:"compaction_tokens" json:"compaction_tokens,omitempty"`
+	// CompactionKeep is how many of the last messages stay as they are; one more
+	// where a reply would be parted from its answers. 0 means DefaultCompactionKeep.
+	CompactionKeep int `yaml:"compaction_keep" json:"compaction_keep,omitempty"`
+	// SummaryTemplate is the prompt for summaries; its variables are the session's,
+	// .parts (each with .number, .first_step, .last_step and .text) and .max_chars.
+	SummaryTemplate string `yaml:"summary_template" json:"summary_template,omitempty"`
+	// SummaryMaxChars bounds each summary; 0 means DefaultSummaryMaxChars.
+	SummaryMaxChars int `yaml:"summary_max_chars" json:"summary_max_chars,omitempty"`
+	// TailTemplate is put at the end of each prompt, and never becomes history:
+	// its variables are the session's, .errors (the last commands that failed, each
+	// with .step, .command, .returncode and .line) and what a Tailer has, as .goals.
+	// Empty, or a rendering of nothing but white space, puts nothing there.
+	TailTemplate string `yaml:"tail_template" json:"tail_template,omitempty"`
+	// Estimate is about how many tokens messages have that nobody counted yet; nil
+	// goes by their length.
+	Estimate func([]model.Message) int64 `yaml:"-" json:"-"`
 	// Context is asked before each call of the model; nil sends everything.
 	Context ContextPolicy `yaml:"-" json:"-"`
 	// Timeout bounds each command; zero leaves it to the environment.
@@ -106,9 +130,24 @@ type Observation struct {
 	MaxChars  int `yaml:"max_chars" json:"max_chars"`
 	HeadChars int `yaml:"head_chars" json:"head_chars"`
 	TailChars int `yaml:"tail_chars" json:"tail_chars"`
+	// Keep says what is shown of a long output: KeepEnds, or empty, its head and
+	// tail as above; KeepTail its last lines alone, at most MaxLines of them with
+	// at most MaxBytes bytes, which of a line that is longer are its last ones. Zero
+	// means DefaultMaxLines and DefaultMaxBytes.
+	Keep     string `yaml:"keep" json:"keep,omitempty"`
+	MaxLines int    `yaml:"max_lines" json:"max_lines,omitempty"`
+	MaxBytes int    `yaml:"max_bytes" json:"max_bytes,omitempty"`
 }
 
-// DefaultObservation is used for an Observation that is all zero.
+// The values of Observation.Keep, and what KeepTail keeps unless told otherwise.
+const (
+	KeepEnds        = "ends"
+	KeepTail        = "tail"
+	DefaultMaxLines = 2000
+	DefaultMaxBytes = 50 << 10
+)
+
+// DefaultObservation is used for an Observation without numbers of characters.
 var DefaultObservation = Observation{MaxChars: 10000, HeadChars: 5000, TailChars: 5000}
 
 // FieldError is a mistake in one field of the configuration.
@@ -126,9 +165,7 @@ func (e *FieldError) Unwrap() error { return e.Err }
 // sample values, so that a mistake is found before a model is called. The
 // error is a *FieldError.
 func New(cfg Config) (*Agent, error) {
-	if cfg.Observation == (Observation{}) {
-		cfg.Observation = DefaultObservation
-	}
+	cfg.Observation = cfg.Observation.orDefault()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -178,10 +215,13 @@ func (c Config) validate() error {
 	if c.PlainReply != "" && c.PlainReply != PlainError && c.PlainReply != PlainEnd {
 		return &FieldError{Field: "plain_reply", Err: fmt.Errorf("%.60q is neither %q nor %q", c.PlainReply, PlainError, PlainEnd)}
 	}
-	if err := firstOf([]error{c.validatePatch(), c.validateImages()}); err != nil {
+	if err := firstOf([]error{c.validatePatch(), c.validateImages(), c.validateCompaction()}); err != nil {
 		return err
 	}
-	o := c.Observation
+	return c.Observation.validate()
+}
+
+func (o Observation) validate() error {
 	if o.MaxChars < 1 || o.HeadChars < 0 || o.TailChars < 0 || o.HeadChars+o.TailChars > o.MaxChars {
 		return &FieldError{Field: "observation", Err: fmt.Errorf(
 			"max_chars %d, head_chars %d, tail_chars %d: head and tail together must not exceed max_chars, which must be positive",
@@ -189,6 +229,15 @@ func (c Config) validate() error {
 	}
 	if o.MaxChars > maxObservation {
 		return &FieldError{Field: "observation", Err: fmt.Errorf("max_chars %d is above %d", o.MaxChars, maxObservation)}
+	}
+	switch {
+	case o.Keep != "" && o.Keep != KeepEnds && o.Keep != KeepTail:
+		return &FieldError{Field: "observation", Err: fmt.Errorf("keep %.60q is neither %q nor %q", o.Keep, KeepEnds, KeepTail)}
+	case o.Keep != KeepTail && (o.MaxLines != 0 || o.MaxBytes != 0):
+		return &FieldError{Field: "observation", Err: fmt.Errorf("max_lines and max_bytes are for keep: %s", KeepTail)}
+	case o.MaxLines < 0 || o.MaxBytes < 0 || o.MaxBytes > maxObservation:
+		return &FieldError{Field: "observation", Err: fmt.Errorf(
+			"max_lines %d, max_bytes %d: neither may be negative, and max_bytes is at most %d", o.MaxLines, o.MaxBytes, maxObservation)}
 	}
 	return nil
 }

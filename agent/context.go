@@ -21,7 +21,7 @@ type ContextPolicy interface {
 	Fit(ctx context.Context, h History) ([]model.Message, error)
 }
 
-// History is a conversation before a call.
+// History is a conversation before a call, as compactions have left it.
 type History struct {
 	// Messages are all of it. They are not to be changed.
 	Messages []model.Message
@@ -72,48 +72,74 @@ func (h History) counted() int64 {
 	return n
 }
 
-// fit asks the policy what to send, and records what is not the whole history.
+// fit asks the policy what to send, puts the tail at its end, and records what is
+// not all that the model is shown.
 func (r *run) fit(ctx context.Context) ([]model.Message, error) {
-	if r.cfg.Context == nil {
-		return r.messages, nil
-	}
-	h := History{Messages: r.messages[:len(r.messages):len(r.messages)], Usage: r.counted.usage, Counted: r.counted.messages}
-	sent, err := r.cfg.Context.Fit(ctx, h)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
+	sent, parts, err := r.picked(ctx)
+	if err != nil {
 		return nil, err
-	case sent == nil:
-		return r.messages, nil
-	case len(sent) == 0:
-		return nil, errors.New("the context policy sends nothing")
 	}
-	parts := r.partsOf(sent)
-	if len(parts) == 1 && parts[0].Message == nil && len(sent) == len(r.messages) {
+	tail, err := r.tail()
+	if err != nil {
+		return nil, err
+	}
+	if parts == nil && tail == "" {
 		return sent, nil
 	}
-	_, err = r.Recorder.Append(trajectories.TypeContext, trajectories.Context{Sent: parts})
+	if parts == nil {
+		parts = []trajectories.ContextPart{{From: r.records[0], To: r.records[len(r.records)-1]}}
+	}
+	c := trajectories.Context{Sent: parts, Tail: tail}
+	if tail != "" {
+		sent = r.view.Send(&c)
+	}
+	_, err = r.Recorder.Append(trajectories.TypeContext, c)
 	return sent, err
 }
 
-// partsOf says of messages which of them are in the history, in their order.
-func (r *run) partsOf(sent []model.Message) []trajectories.ContextPart {
+// picked is what the policy sends, and what of the conversation that is; no parts
+// are all of it.
+func (r *run) picked(ctx context.Context) ([]model.Message, []trajectories.ContextPart, error) {
+	h := r.history()
+	if r.cfg.Context == nil {
+		return h.Messages, nil, nil
+	}
+	sent, err := r.cfg.Context.Fit(ctx, h)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	case err != nil:
+		return nil, nil, err
+	case sent == nil:
+		return h.Messages, nil, nil
+	case len(sent) == 0:
+		return nil, nil, errors.New("the context policy sends nothing")
+	}
+	parts := r.partsOf(sent, h.Messages)
+	if len(parts) == 1 && parts[0].Message == nil && len(sent) == len(h.Messages) {
+		parts = nil
+	}
+	return sent, parts, nil
+}
+
+// partsOf says of messages which of them are shown anyway, in their order.
+func (r *run) partsOf(sent, shown []model.Message) []trajectories.ContextPart {
 	var parts []trajectories.ContextPart
-	next := 0 // in the history
+	next := 0 // of those that are shown
 	for _, m := range sent {
 		at := next
-		for at < len(r.messages) && !reflect.DeepEqual(r.messages[at], m) {
+		for at < len(shown) && !reflect.DeepEqual(shown[at], m) {
 			at++
 		}
-		if at == len(r.messages) { // it is new
+		if at == len(shown) { // it is new
 			parts = append(parts, trajectories.ContextPart{Message: &m})
 			continue
 		}
+		from, to := r.view.Span(at)
 		if n := len(parts); at == next && n > 0 && parts[n-1].Message == nil {
-			parts[n-1].To = r.records[at]
+			parts[n-1].To = to
 		} else {
-			parts = append(parts, trajectories.ContextPart{From: r.records[at], To: r.records[at]})
+			parts = append(parts, trajectories.ContextPart{From: from, To: to})
 		}
 		next = at + 1
 	}

@@ -21,6 +21,9 @@ type view struct {
 // of valid UTF-8 counts as one and is shown as U+FFFD. The counts are of the
 // whole output, also where the sandbox kept only its head and tail.
 func (o Observation) look(r env.Result) view {
+	if o.Keep == KeepTail {
+		return o.lookAtTail(r)
+	}
 	if r.Chars < int64(o.MaxChars) && !r.Truncated {
 		return view{text: valid(r.Output)}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -22,12 +23,17 @@ type Past struct {
 	// reply to be done is done first. Where there are none, the attempt begins at
 	// its beginning, with what was spent all the same.
 	Entries []trajectories.Entry
+	// Compactions are those that hold: what the model was shown in place of some of
+	// the entries.
+	Compactions []trajectories.Compacted
 	// Record is the last one that is gone on from: what stands after it in the
 	// journal is left behind.
 	Record int
 	// Executions are the commands that made the sandbox what the conversation says
 	// it is, in their order.
 	Executions []Executed
+	// Asked are the calls of tools among them, in the order in which they ended.
+	Asked []trajectories.ToolCall
 	// Foreign says that all this was another agent's.
 	Foreign bool
 	// Steps, Usage and Cost are those of all calls, also of those left behind:
@@ -76,7 +82,8 @@ type Executed struct {
 // behind; the actions that they belong to are still to be done.
 func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 	p := &Past{Record: 1} // the header
-	t, err := trajectories.Gather(p.count(records))
+	var calls []recorded
+	t, err := trajectories.Gather(p.count(askedOn(records, &calls)))
 	if err != nil {
 		return nil, fmt.Errorf("recall attempt: %w", err)
 	}
@@ -86,6 +93,13 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 	if n := len(p.Entries); n > 0 {
 		p.Record = p.Entries[n-1].Record
 	}
+	for _, c := range t.Compactions {
+		// One that was made for a call whose reply is lost is not made again.
+		if len(p.Entries) == len(t.Entries) || c.Record < p.Record {
+			p.Record, p.Compactions = max(p.Record, c.Record), append(p.Compactions, c)
+		}
+	}
+	p.Asked = toolCalls(askedBefore(calls, p.Record))
 	step := 0
 	for _, e := range p.Entries {
 		if e.Cause == trajectories.CauseReply {
@@ -186,7 +200,7 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		Warnings []string             `json:"warnings"`
 	}
 	switch r.Type {
-	case trajectories.TypeCall, trajectories.TypeExecution, trajectories.TypeScrub, trajectories.TypeOutcome:
+	case trajectories.TypeCall, trajectories.TypeSummary, trajectories.TypeExecution, trajectories.TypeScrub, trajectories.TypeOutcome:
 		if err := json.Unmarshal(r.Data, &d); err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
 		}
@@ -212,8 +226,10 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 	case trajectories.TypeOutcome:
 		p.Warnings = lasting(d.Warnings)
 	case trajectories.TypeDiff: // nor is what comes after the end
-	case trajectories.TypeCall:
-		p.Steps++
+	case trajectories.TypeCall, trajectories.TypeSummary:
+		if r.Type == trajectories.TypeCall {
+			p.Steps++
+		}
 		if !p.Header.Inherited(r.ID) { // else it was paid for there
 			p.Usage, p.Cost = p.Usage.Add(d.Usage), p.Cost+d.Cost
 		}
@@ -256,8 +272,11 @@ func (r *run) recall() {
 	if p.Limits != nil {
 		r.limits = *p.Limits
 	}
+	made := p.Compactions
 	for i, e := range p.Entries {
-		r.messages, r.records = append(r.messages, e.Message.Message), append(r.records, e.Record)
+		made = r.recompact(made, e.Record)
+		r.remember(e.Record, e.Message)
+		r.relearn(p.Entries, i)
 		r.images += len(e.Images)
 		for _, img := range e.Images {
 			r.imagesBytes += len(img.Data)
@@ -272,9 +291,20 @@ func (r *run) recall() {
 			r.badRow = 0
 		}
 		if e.Call != nil {
-			r.countOf(lastUsage(*e.Call), i+1)
+			r.countOf(lastUsage(*e.Call), len(r.view.Messages()))
 		}
 	}
+	r.recompact(made, math.MaxInt)
+}
+
+// recompact makes the compactions before a record, and returns those that are left.
+func (r *run) recompact(made []trajectories.Compacted, before int) []trajectories.Compacted {
+	for len(made) > 0 && made[0].Record < before {
+		r.view.Compact(made[0].Record, made[0].Compaction)
+		r.overlong = made[0].TokensAfter > r.cfg.compactionTokens()
+		r.counted, r.sizes, made = count{}, nil, made[1:]
+	}
+	return made
 }
 
 // lastUsage is that of the request that was answered.

@@ -23,7 +23,16 @@ type run struct {
 	asking      Attempt // what tools know of this
 	messages    []model.Message
 	records     []int // of the messages, in the journal
+	causes      []trajectories.Cause
+	view        trajectories.View // what of them the model is shown
 	counted     count
+	scale       float64 // tokens by estimated tokens, at the last count
+	sizes       []int64 // estimates of what is shown, each with all before it
+	replies     int     // among the messages
+	facts       []fact
+	tailSaid    string // the newest
+	overlong    bool   // the last compaction left more than the limit
+	long        bool   // that a prompt is longer than the limit was said
 	clock       *clock
 	steps       int
 	usage       model.Usage
@@ -72,10 +81,19 @@ func (r *run) say(messages ...trajectories.Message) error {
 		if err != nil {
 			return err
 		}
-		r.messages, r.records = append(r.messages, m.Message), append(r.records, rec.ID)
+		r.remember(rec.ID, m)
 		r.publishMessage(m)
 	}
 	return nil
+}
+
+// remember takes in a message that is on record.
+func (r *run) remember(record int, m trajectories.Message) {
+	r.messages, r.records, r.causes = append(r.messages, m.Message), append(r.records, record), append(r.causes, m.Cause)
+	r.view.Add(record, m.Message)
+	if m.Cause == trajectories.CauseReply {
+		r.replies++
+	}
 }
 
 func (r *run) variables() map[string]any {
@@ -83,14 +101,33 @@ func (r *run) variables() map[string]any {
 }
 
 func (r *run) checkLimits() error {
+	if err := r.checkOwn(); err != nil {
+		return err
+	}
+	if r.Allow != nil {
+		return r.Allow()
+	}
+	return nil
+}
+
+// checkOwn is about the limits of the attempt alone.
+func (r *run) checkOwn() error {
 	if limitReached(r.limits, r.steps, r.cost) {
 		return ErrLimitsExceeded
 	}
 	if limit := r.cfg.wallTime(); limit > 0 && r.clock.worked() >= limit {
 		return ErrTimeExceeded
 	}
-	if r.Allow != nil {
-		return r.Allow()
+	return nil
+}
+
+// checkSpent is asked after a call that is no step.
+func (r *run) checkSpent() error {
+	if err := r.checkOwn(); err != nil {
+		return err
+	}
+	if r.Afford != nil {
+		return r.Afford()
 	}
 	return nil
 }
@@ -109,16 +146,9 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	defer done()
 	start := time.Now()
 	reply, err := r.Model.Query(r.heardBy(within), messages)
-	call := trajectories.Call{
-		Usage: reply.Usage, Cost: reply.Cost, Finish: reply.Finish, Model: reply.Model,
-		Start: start, Duration: trajectories.Seconds(time.Since(start)),
-		Waited: trajectories.Seconds(reply.Waited), Tries: reply.Tries, Raw: reply.Raw,
-		Attempts: trajectories.Attempts(reply.Attempts),
-	}
-	if err != nil {
-		call.Error = err.Error()
-	} else {
-		r.countOf(lastUsage(call), len(r.messages)+1)
+	call := callRecord(start, reply, err)
+	if err == nil {
+		r.countOf(lastUsage(call), len(r.view.Messages())+1)
 	}
 	r.steps++
 	r.usage = r.usage.Add(reply.Usage)
@@ -192,7 +222,11 @@ func (a *Agent) Command(script string) env.Command {
 // an observation are whole at four bytes a character, and the journal has its due.
 func (c Config) outputLimit() int {
 	o := c.Observation
-	return max(env.DefaultOutputLimit, c.JournalOutput, 4*o.MaxChars, 8*max(o.HeadChars, o.TailChars))
+	limit := max(env.DefaultOutputLimit, c.JournalOutput, 4*o.MaxChars, 8*max(o.HeadChars, o.TailChars))
+	if o.Keep == KeepTail {
+		limit = max(limit, 2*o.MaxBytes)
+	}
+	return limit
 }
 
 // observe tells the model what its command did. After an interruption nothing
@@ -209,7 +243,11 @@ func (r *run) observe(ctx context.Context, a protocol.Action, res env.Result, ha
 	if err := r.show(ctx, &m.Message, res); err != nil {
 		return err
 	}
-	return r.say(m)
+	if err := r.say(m); err != nil {
+		return err
+	}
+	r.learn(a.Command, res.ExitCode, res.Output, r.exception(res, halted))
+	return nil
 }
 
 // observation is what a command did, in the words of the template.

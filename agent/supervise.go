@@ -77,13 +77,17 @@ func (r *run) supervise(ctx context.Context, a protocol.Action) error {
 	return f
 }
 
+// rejectionSays begins what the model is told of a command that a person did not
+// let run, with a word of theirs.
+const rejectionSays = "The user did not let this command run. The user says: "
+
 // refusal is what the model is told of a command that was not allowed.
 func refusal(d Decision) string {
 	switch {
 	case d.By == ByUser && d.Reason == "":
 		return "The user did not let this command run."
 	case d.By == ByUser:
-		return "The user did not let this command run. The user says: " + d.Reason
+		return rejectionSays + d.Reason
 	case d.Reason == "":
 		return "This command is not allowed here, and was not run."
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/minibench/mini/agent/protocol"
 )
 
-// templates are the four prompts of an agent and its start-up command.
+// templates are the prompts of an agent and its start-up command.
 type templates struct {
-	system, instance, observation, formatError, startup prompt
+	system, instance, observation, formatError, startup, summary, tail prompt
 }
 
 // prompt is a template that knows the field it came from.
@@ -40,6 +40,8 @@ func parseTemplates(cfg Config, p protocol.Protocol) (templates, error) {
 		{&t.instance, "instance_template", cfg.InstanceTemplate, sessionVariables},
 		{&t.observation, "observation_template", cfg.ObservationTemplate, observationVariables},
 		{&t.formatError, "format_error_template", cfg.FormatErrorTemplate, formatErrorVariables},
+		{&t.summary, "summary_template", cfg.SummaryTemplate, summaryVariables},
+		{&t.tail, "tail_template", cfg.TailTemplate, tailVariables},
 		{&t.startup, "env_startup_command", cfg.StartupCommand, sessionVariables},
 	} {
 		var err error
@@ -74,6 +76,16 @@ func (t templates) checkWith(vars map[string]any) error {
 			return err
 		}
 	}
+	for _, sample := range sampleParts {
+		if _, err := t.summary.render(merged(vars, sample)); err != nil {
+			return err
+		}
+	}
+	for _, sample := range sampleTails {
+		if _, err := t.tail.render(merged(vars, sample)); err != nil {
+			return err
+		}
+	}
 	for _, sample := range sampleFormatErrors {
 		if _, err := t.formatError.render(merged(vars, sample)); err != nil {
 			return err
@@ -85,7 +97,7 @@ func (t templates) checkWith(vars map[string]any) error {
 // checkColumns finds a column that a row lacks also where rendering would not
 // come to it. A template that asks with hasKey knows what it does.
 func (t templates) checkColumns(columns map[string]any) error {
-	for _, p := range []prompt{t.system, t.instance, t.observation, t.formatError, t.startup} {
+	for _, p := range []prompt{t.system, t.instance, t.observation, t.formatError, t.startup, t.summary, t.tail} {
 		text := p.tmpl.Root.String()
 		if strings.Contains(text, "hasKey") {
 			continue

@@ -31,6 +31,38 @@ var (
 	}, sessionVariables...)
 )
 
+// The prompt for a summary and the tail of a prompt have the session's variables
+// and their own.
+var (
+	summaryVariables = append([]string{"parts", "max_chars"}, sessionVariables...)
+	tailVariables    = append([]string{"goals", "errors"}, sessionVariables...)
+)
+
+func summaryValues(parts []map[string]any, most int) map[string]any {
+	return map[string]any{"parts": parts, "max_chars": most}
+}
+
+func summaryPart(number, first, last int, text string) map[string]any {
+	return map[string]any{"number": number, "first_step": first, "last_step": last, "text": text}
+}
+
+// tailValues has no goals: who keeps them puts them in.
+func tailValues(errors []map[string]any) map[string]any {
+	return map[string]any{"errors": errors, "goals": []map[string]any{}}
+}
+
+var (
+	sampleParts = []map[string]any{
+		summaryValues([]map[string]any{summaryPart(1, 1, 9, "text")}, DefaultSummaryMaxChars),
+		summaryValues([]map[string]any{summaryPart(1, 1, 9, "text"), summaryPart(2, 10, 10, "text")}, DefaultSummaryMaxChars),
+	}
+	sampleTails = []map[string]any{
+		tailValues([]map[string]any{}),
+		merged(tailValues([]map[string]any{{"step": 3, "command": "make", "returncode": 2, "line": "Error 1"}}),
+			map[string]any{"goals": []map[string]any{{"id": 1, "text": "goal", "state": "open"}}}),
+	}
+)
+
 // variables are those of a session at this moment.
 func (c Config) variables(t Task, info env.Info, can Abilities, steps int, cost, elapsed float64) map[string]any {
 	return merged(can.variables(), map[string]any{
@@ -71,6 +103,7 @@ func sampleVariables(c Config) map[string]any {
 	columns := map[string]any{}
 	for _, text := range []string{
 		c.SystemTemplate, c.InstanceTemplate, c.ObservationTemplate, c.FormatErrorTemplate, c.StartupCommand,
+		c.SummaryTemplate, c.TailTemplate,
 	} {
 		for _, m := range columnRef.FindAllStringSubmatch(text, -1) {
 			columns[m[1]] = ""

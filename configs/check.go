@@ -32,6 +32,8 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 		return nil // {file: PATH}, see readPrompts
 	case t == reflect.TypeFor[[]Override]() && n.Kind == yaml.SequenceNode:
 		return l.checkItems(n, reflect.TypeFor[Model](), path)
+	case t == reflect.TypeFor[Override]() && n.Kind == yaml.MappingNode:
+		return l.checkStruct(n, reflect.TypeFor[Model](), path)
 	case t == reflect.TypeFor[[]policy.Rule]() && n.Kind == yaml.SequenceNode:
 		return l.checkItems(n, reflect.TypeFor[policy.Rule](), path)
 	case t.Kind() == reflect.Pointer:
@@ -95,7 +97,7 @@ func (l Layer) checkStruct(n *yaml.Node, t reflect.Type, path string) []error {
 
 // mendable says that what is wrong with a value was taken out of it.
 func mendable(t reflect.Type, value *yaml.Node) bool {
-	return t.Kind() == reflect.Struct && value.Kind == yaml.MappingNode || isItems(t) && value.Kind == yaml.SequenceNode
+	return (t.Kind() == reflect.Struct || t == reflect.TypeFor[Override]()) && value.Kind == yaml.MappingNode || isItems(t) && value.Kind == yaml.SequenceNode
 }
 
 // isItems says that a type is a list whose items have keys of their own.

@@ -94,6 +94,10 @@ type Model struct {
 	// Route lets several models answer. What is set beside it holds for all of
 	// them, as far as they do not say otherwise.
 	Route Route `yaml:"route" json:"route,omitzero"`
+	// Summary are the settings of the model that makes summaries (agent.compaction),
+	// as far as they differ from those beside it; empty leaves them to the model
+	// that answers.
+	Summary Override `yaml:"summary" json:"summary,omitempty"`
 	// Replies is the file of the scripted model.
 	Replies string `yaml:"replies" json:"replies,omitempty"`
 	// Delay is how long the scripted model takes for a reply, in seconds.

@@ -15,6 +15,8 @@ func (r *Resolved) foreignTemplates() []error {
 		{"agent.instance_template", r.Agent.InstanceTemplate},
 		{"agent.observation_template", r.Agent.ObservationTemplate},
 		{"agent.format_error_template", r.Agent.FormatErrorTemplate},
+		{"agent.summary_template", r.Agent.SummaryTemplate},
+		{"agent.tail_template", r.Agent.TailTemplate},
 		{startupKey, r.Run.StartupCommand},
 	} {
 		found, instead, line := findJinja(p.text)

@@ -19,7 +19,7 @@ type Resolved struct {
 	layers  []Layer
 	origins map[string]Origin // by dotted key
 	// entry is where in a route the section model is from, as
-	// "model.route.models[0]"; empty outside of one.
+	// "model.route.models[0]", or "model.summary"; empty outside of one.
 	entry string
 }
 
@@ -194,7 +194,11 @@ func (r *Resolved) below(section string) (Origin, bool) {
 // errorf is a mistake in the value of a key.
 func (r *Resolved) errorf(key, format string, args ...any) error {
 	if own, ok := strings.CutPrefix(key, "model."); ok && r.entry != "" {
-		return &mistake{r.place(routeKey+".models", 0) + r.entry + "." + own + ": " + fmt.Sprintf(format, args...)}
+		at := routeKey + ".models"
+		if r.entry == summaryKey {
+			at = summaryKey + "." + own
+		}
+		return &mistake{r.place(at, 0) + r.entry + "." + own + ": " + fmt.Sprintf(format, args...)}
 	}
 	return &mistake{r.place(key, 0) + key + ": " + fmt.Sprintf(format, args...)}
 }

@@ -40,7 +40,7 @@ var (
 		string(model.BadRequest), string(model.ContextWindowExceeded), string(model.ContentRefused),
 	}
 	// unrouted are settings that no model of a route has to itself.
-	unrouted = []string{"route", "replies", "delay", "price_file"}
+	unrouted = []string{"route", "summary", "replies", "delay", "price_file"}
 )
 
 const (
@@ -76,8 +76,14 @@ func (r *Resolved) Routed() []*Resolved {
 // routed lays one entry over the section. What belongs to a provider is not
 // handed to another one: another class begins with its own.
 func (r *Resolved) routed(i int) (*Resolved, error) {
-	one := &Resolved{Config: r.Config, origins: r.origins, entry: fmt.Sprintf("%s.models[%d]", routeKey, i)}
-	m, entry := &one.Model, r.Model.Route.Models[i]
+	return r.overlaid(fmt.Sprintf("%s.models[%d]", routeKey, i), r.Model.Route.Models[i])
+}
+
+// overlaid is the configuration with some keys of the section model set by an
+// entry, which errors name.
+func (r *Resolved) overlaid(name string, entry Override) (*Resolved, error) {
+	one := &Resolved{Config: r.Config, origins: r.origins, entry: name}
+	m := &one.Model
 	m.Route = Route{}
 	m.Kwargs, m.Headers = maps.Clone(m.Kwargs), maps.Clone(m.Headers)
 	set := Override{}
@@ -145,8 +151,7 @@ func (r *Resolved) validateRouted() []error {
 		unpriced = unpriced || entry["price"] == nil && entry["price_as"] == nil
 		for _, err := range one.validateModel() {
 			// What is wrong with the section is said of it, and once.
-			_, said, _ := strings.Cut(err.Error(), one.entry+".")
-			if !slices.ContainsFunc(section, func(e error) bool { return strings.HasSuffix(e.Error(), "model."+said) }) {
+			if !saidOf(section, one.entry, err) {
 				errs = append(errs, err)
 			}
 		}
@@ -162,6 +167,12 @@ func (r *Resolved) validateRouted() []error {
 		errs = append(errs, r.errorf("model.price_as", several))
 	}
 	return errs
+}
+
+// saidOf says whether a mistake of an entry is among those of the section.
+func saidOf(section []error, entry string, err error) bool {
+	_, said, _ := strings.Cut(err.Error(), entry+".")
+	return slices.ContainsFunc(section, func(e error) bool { return strings.HasSuffix(e.Error(), "model."+said) })
 }
 
 // validateOrder is about which model is asked when.

@@ -80,7 +80,7 @@ func Under(prefix string) ([]string, error) {
 }
 
 func isMapping(key string) bool {
-	return slices.Contains([]string{"model.model_kwargs", "environment.env", "environment.tmpfs", "environment.ulimits"}, key)
+	return slices.Contains([]string{"model.model_kwargs", "model.summary", "environment.env", "environment.tmpfs", "environment.ulimits"}, key)
 }
 
 // fieldsAt are the keys of a section; ok is false for what is none.

@@ -38,7 +38,7 @@ const maxAttempts = 10_000
 // validate finds values of the right type that make no sense, and gives the
 // agent what it needs of the other sections.
 func (r *Resolved) validate() error {
-	errs := slices.Concat(r.validateModel(), r.validateRoute(), r.validateEnvironment(), r.validatePerson(), r.foreignTemplates(), r.validateAbilities())
+	errs := slices.Concat(r.validateModel(), r.validateRoute(), r.validateSummary(), r.validateEnvironment(), r.validatePerson(), r.foreignTemplates(), r.validateAbilities())
 	for _, f := range []struct {
 		key   string
 		value int
@@ -68,6 +68,7 @@ func (r *Resolved) validate() error {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}
 	errs = append(errs, slices.Concat(r.class("run.fsync", string(r.Run.Fsync), syncing, ""), r.validateImages(), r.validateEval(), r.validatePolicy())...)
+	errs = append(errs, slices.Concat(r.validateMemory(), r.validateSkills())...)
 	r.Agent.StartupCommand = r.Run.StartupCommand
 	r.Agent.Timeout = seconds(r.Environment.Timeout)
 	return joined(errs)

@@ -54,6 +54,21 @@ type Files interface {
 	Get(ctx context.Context, path string, tree io.Writer) error
 }
 
+// FilesOf is e as Files, or the nearest environment that e stands around, which it
+// says by a method Unwrap() Environment.
+func FilesOf(e Environment) (f Files, ok bool) {
+	for {
+		if f, ok = e.(Files); ok {
+			return f, true
+		}
+		around, is := e.(interface{ Unwrap() Environment })
+		if !is {
+			return nil, false
+		}
+		e = around.Unwrap()
+	}
+}
+
 // Limits every environment keeps, whatever a command asks for.
 const (
 	// MaxScript is the longest command text, in bytes. A longer one is not

@@ -12,6 +12,7 @@ import (
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -78,6 +79,14 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 	if err != nil {
 		return ended(journal, start, err)
 	}
+	tools, err := b.tools(in, n)
+	if err != nil {
+		return ended(journal, start, err)
+	}
+	summary, err := b.summary(in)
+	if err != nil {
+		return ended(journal, start, err)
+	}
 	box, err := b.Sandboxes.Start(ctx, in)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -88,7 +97,7 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 	w := &witness{journal: journal.Journal, log: b.Log, purse: b.purse, strikes: &b.strikes, task: t, attempt: n}
 	if journal.past != nil {
 		w.resumed(journal.past)
-		journal.past.Rebuild = b.rebuild(w, journal.past)
+		journal.past.Rebuild = b.rebuild(w, journal.past, tools)
 	}
 	// Deferred: a panic is kept to the attempt, and must not leave its sandbox.
 	defer func() {
@@ -105,10 +114,6 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 	if b.Supervise != nil {
 		supervisor = b.Supervise(in)
 	}
-	tools, err := b.tools(in, n)
-	if err != nil {
-		return ended(journal, start, err)
-	}
 	bus, done := b.events(in, n)
 	defer done()
 	return b.Agent.Run(ctx, agent.Session{
@@ -117,12 +122,23 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 		Model:       watchedModel{m, w},
 		Environment: watchedBox{box, w},
 		Recorder:    w,
+		Summary:     summary,
 		Allow:       b.purse.take,
+		Afford:      b.purse.afford,
 		Supervisor:  supervisor,
 		Tools:       tools,
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
 		Past:        journal.past,
 	})
+}
+
+// summary is who makes the summaries of an attempt; nil leaves it to its model.
+func (b *Batch) summary(in datasets.Instance) (model.Model, error) {
+	s, ok := b.Models.(Summaries)
+	if !ok {
+		return nil, nil //nolint:nilnil // nobody is one of the answers
+	}
+	return s.Summary(in)
 }
 
 // tools are what the commands of an attempt can ask for.

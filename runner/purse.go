@@ -42,6 +42,16 @@ func (p *purse) take() error {
 	return nil
 }
 
+// afford is asked after a call that is no step: it counts none.
+func (p *purse) afford() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.budget.Cost > 0 && p.cost > p.budget.Cost-nothing {
+		return agent.ErrBudgetExhausted
+	}
+	return nil
+}
+
 // spent says whether there is nothing left.
 func (p *purse) spent() bool {
 	p.mu.Lock()

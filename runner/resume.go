@@ -149,10 +149,15 @@ func changedSettings(old, now json.RawMessage) string {
 }
 
 // rebuild makes a sandbox what it was: every command of the past is run again, in
-// its order, and held against what it did.
-func (b *Batch) rebuild(w *witness, past *agent.Past) func(context.Context, env.Environment) error {
+// its order, and held against what it did. What it asked for by mini-tool is
+// answered from the record.
+func (b *Batch) rebuild(w *witness, past *agent.Past, tools agent.Toolbox) func(context.Context, env.Environment) error {
 	return func(ctx context.Context, box env.Environment) error {
 		compare := replay.Examine
+		var asked *replay.Tools // the agent has prepared the sandbox for them
+		if tools != nil {
+			asked = &replay.Tools{Local: tools.Abilities().Local}
+		}
 		if past.Foreign {
 			compare = replay.ExamineImported
 		}
@@ -165,6 +170,7 @@ func (b *Batch) rebuild(w *witness, past *agent.Past) func(context.Context, env.
 			if !x.TimedOut {
 				c.Timeout *= replay.Patience
 			}
+			c.Tools = asked.For(&x.Ran)
 			res, err := box.Execute(ctx, c)
 			if err != nil {
 				return err

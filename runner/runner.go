@@ -46,6 +46,12 @@ type Models interface {
 	For(in datasets.Instance) (model.Model, error)
 }
 
+// Summaries are Models that have another one to make summaries of what became too
+// long; nil leaves it to the attempt's own.
+type Summaries interface {
+	Summary(in datasets.Instance) (model.Model, error)
+}
+
 // Batch is what a run needs. All fields are required but Samples, Budget, Redo,
 // ResumeAttempts, Sync, Keep, Submitted, Control and MaxProviderFailures.
 type Batch struct {

@@ -43,10 +43,15 @@ func tally(journal string) Tally {
 		}
 		t.End = rec.Time
 		var call trajectories.Call
-		if rec.Type == trajectories.TypeCall && json.Unmarshal(rec.Data, &call) == nil {
-			t.Steps++
-			if header.Inherited(rec.ID) {
-				t.Inherited++ // and paid for there
+		step := rec.Type == trajectories.TypeCall
+		if (step || rec.Type == trajectories.TypeSummary) && json.Unmarshal(rec.Data, &call) == nil {
+			if step {
+				t.Steps++
+			}
+			if header.Inherited(rec.ID) { // and paid for there
+				if step {
+					t.Inherited++
+				}
 				continue
 			}
 			t.Usage = t.Usage.Add(call.Usage)

@@ -30,6 +30,11 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 	rec, err := w.journal.Append(t, data)
 	switch d := data.(type) {
 	case trajectories.Call:
+		if t == trajectories.TypeSummary { // it costs, and is no step
+			w.cost += float64(d.Cost)
+			w.purse.pay(d.Cost)
+			break
+		}
 		w.step++
 		if d.Error == "" {
 			w.strikes.answered()
@@ -102,6 +107,9 @@ type watchedBox struct {
 	env.Environment
 	w *witness
 }
+
+// Unwrap says what it is around, see env.FilesOf.
+func (b watchedBox) Unwrap() env.Environment { return b.Environment }
 
 // Execute implements env.Environment. What no reply asked for is the agent's
 // own: before the first call that belongs to the start, and after it to the

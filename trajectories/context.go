@@ -4,19 +4,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/minibench/mini/model"
 )
 
 // Context is what the next call was sent, where that was not every message so
-// far. A message stands in the journal once, whole, and in a Context only where
-// it stands nowhere else.
+// far, as compactions have left them. A message stands in the journal once, whole,
+// and in a Context only where it stands nowhere else.
 type Context struct {
 	Sent []ContextPart `json:"sent"`
+	// Tail is a text that stood at the end, in this call alone: in the last
+	// message, after an empty line, where that is the user's; else in a message of
+	// the user's own.
+	Tail string `json:"tail,omitempty"`
 }
 
-// ContextPart is a message of its own, or those of the records From to To.
+// ContextPart is a message of its own, or those that are shown of the records From
+// to To. What stands for messages of which only some are among these is left out.
 type ContextPart struct {
 	From    int            `json:"from,omitempty"`
 	To      int            `json:"to,omitempty"`
@@ -52,9 +56,8 @@ func Prompts(records iter.Seq2[Record, error]) iter.Seq2[Prompt, error] {
 
 // sent is what is known of a conversation at a record.
 type sent struct {
-	messages []model.Message
-	records  []int // of the messages
-	context  *Context
+	view    View
+	context *Context
 }
 
 func (s *sent) next(r Record) (*Prompt, error) {
@@ -63,41 +66,26 @@ func (s *sent) next(r Record) (*Prompt, error) {
 	case TypeMessage:
 		var m Message
 		err = json.Unmarshal(r.Data, &m)
-		s.messages, s.records = append(s.messages, m.Message), append(s.records, r.ID)
+		s.view.Add(r.ID, m.Message)
+	case TypeCompaction:
+		var c Compaction
+		err = json.Unmarshal(r.Data, &c)
+		s.view.Compact(r.ID, c)
 	case TypeResume:
-		n := 0
-		for n < len(s.records) && s.records[n] <= r.Parent {
-			n++
-		}
-		// Copied, for prompts that were given out hold what is dropped.
-		s.messages, s.records, s.context = slices.Clone(s.messages[:n]), s.records[:n], nil
+		s.view.Rewind(r.Parent)
+		s.context = nil
 	case TypeContext:
 		s.context = &Context{}
 		err = json.Unmarshal(r.Data, s.context)
 	case TypeCall:
-		p := &Prompt{Record: r.ID, Messages: s.messages[:len(s.messages):len(s.messages)]}
-		if s.context != nil {
-			p.Messages, s.context = s.pick(s.context), nil
-		}
+		p := &Prompt{Record: r.ID, Messages: s.view.Send(s.context)}
+		s.context = nil
 		return p, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("record %d: %w", r.ID, err)
 	}
 	return nil, nil
-}
-
-func (s *sent) pick(c *Context) []model.Message {
-	at, own := c.Picked(s.records)
-	picked := make([]model.Message, len(at))
-	for i, n := range at {
-		if n >= 0 {
-			picked[i] = s.messages[n]
-			continue
-		}
-		picked[i], own = own[0], own[1:]
-	}
-	return picked
 }
 
 // Picked are the positions, among the records of all messages so far, of what

@@ -23,21 +23,24 @@ type Type string
 
 // The types of records. Readers pass over types they do not know.
 const (
-	TypeHeader    Type = "header"    // Header: the first record
-	TypeImport    Type = "import"    // Import: another agent's file this was made from
-	TypeResume    Type = "resume"    // Resume: an interrupted attempt goes on
-	TypeReplay    Type = "replay"    // Replay: a command of the past, run again to rebuild a sandbox
-	TypeMessage   Type = "message"   // Message: a turn of the conversation
-	TypeContext   Type = "context"   // Context: what the next call was sent, if not all messages
-	TypeCall      Type = "call"      // Call: what one query of the model took
-	TypeExecution Type = "execution" // Execution: what one command did
-	TypeTool      Type = "tool"      // ToolCall: what a command asked of mini, before its execution
-	TypeDecision  Type = "decision"  // Decision: whether a command might run, and who said so
-	TypeLimits    Type = "limits"    // Limits: a person raised them
-	TypeScrub     Type = "scrub"     // Scrub: the repository was made honest
-	TypeCheck     Type = "check"     // Check: a submission was held against a clean tree
-	TypeDiff      Type = "diff"      // Diff: the working tree at the end
-	TypeOutcome   Type = "outcome"   // Outcome: the last record of a finished attempt
+	TypeHeader  Type = "header"  // Header: the first record
+	TypeImport  Type = "import"  // Import: another agent's file this was made from
+	TypeResume  Type = "resume"  // Resume: an interrupted attempt goes on
+	TypeReplay  Type = "replay"  // Replay: a command of the past, run again to rebuild a sandbox
+	TypeMessage Type = "message" // Message: a turn of the conversation
+	TypeContext Type = "context" // Context: what the next call was sent, if not all messages
+	TypeSummary Type = "summary" // Call: what a summary of messages took; it is no step
+	// Compaction: what stands in place of earlier messages from here on.
+	TypeCompaction Type = "compaction"
+	TypeCall       Type = "call"      // Call: what one query of the model took
+	TypeExecution  Type = "execution" // Execution: what one command did
+	TypeTool       Type = "tool"      // ToolCall: what a command asked of mini, before its execution
+	TypeDecision   Type = "decision"  // Decision: whether a command might run, and who said so
+	TypeLimits     Type = "limits"    // Limits: a person raised them
+	TypeScrub      Type = "scrub"     // Scrub: the repository was made honest
+	TypeCheck      Type = "check"     // Check: a submission was held against a clean tree
+	TypeDiff       Type = "diff"      // Diff: the working tree at the end
+	TypeOutcome    Type = "outcome"   // Outcome: the last record of a finished attempt
 )
 
 // Record is one line of a journal.

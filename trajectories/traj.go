@@ -68,13 +68,16 @@ func summarize(records iter.Seq2[Record, error]) (summary, error) {
 		case TypeImport:
 			s.source = &Import{}
 			err = json.Unmarshal(r.Data, s.source)
-		case TypeCall:
+		case TypeCall, TypeSummary:
 			var c struct {
 				Cost  model.Cost  `json:"cost"`
 				Usage model.Usage `json:"usage"`
 			}
 			err = json.Unmarshal(r.Data, &c)
-			if calls++; !s.header.Inherited(r.ID) { // else it was paid for there
+			if r.Type == TypeCall {
+				calls++
+			}
+			if !s.header.Inherited(r.ID) { // else it was paid for there
 				cost, usage = cost+c.Cost, usage.Add(c.Usage)
 			}
 		case TypeResume: // the end before it was none

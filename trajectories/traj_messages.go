@@ -16,8 +16,11 @@ type translator struct {
 	imported  bool // another agent's: its file may be all that is left, so all of it is kept
 	call      *Call
 	reply     *Message // the newest
+	shortened int      // compactions so far
 	answered  bool     // it was told of something by the user
 	execution *Execution
+	called    []ToolCall // by the command whose execution has not come yet
+	tools     []ToolCall // by that of execution
 }
 
 type trajAction struct {
@@ -31,6 +34,9 @@ type replyExtra struct {
 	Model     string          `json:"model,omitempty"` // who answered
 	Cost      *model.Cost     `json:"cost"`            // null where nobody knows it
 	Timestamp *float64        `json:"timestamp,omitempty"`
+	// Compactions is how many had shortened what the model was shown for this reply:
+	// it did not see all messages before it. The journal says what it saw.
+	Compactions int `json:"compactions,omitempty"`
 }
 
 // observationExtra is also part of the exit message, where the last command's
@@ -41,6 +47,8 @@ type observationExtra struct {
 	Timestamp  *float64 `json:"timestamp,omitempty"`
 	Exception  string   `json:"exception_info"`
 	TimedOut   bool     `json:"timed_out,omitempty"` // of another agent's alone; mini's exceptions say it
+	// Tools are what the command asked for by mini-tool, as the journal has it.
+	Tools []ToolCall `json:"tools,omitempty"`
 }
 
 type interruptExtra struct {
@@ -72,9 +80,23 @@ func (t *translator) translate(r Record) (*trajMessage, error) {
 	case TypeCall:
 		t.call = &Call{}
 		return nil, json.Unmarshal(r.Data, t.call)
+	case TypeCompaction:
+		t.shortened++
+		return nil, nil
 	case TypeExecution:
 		t.execution = &Execution{}
+		t.tools, t.called = t.called, nil
 		return nil, json.Unmarshal(r.Data, t.execution)
+	case TypeTool:
+		var c ToolCall
+		if err := json.Unmarshal(r.Data, &c); err != nil {
+			return nil, err
+		}
+		t.called = append(t.called, c)
+		return nil, nil
+	case TypeResume:
+		t.called = nil // their command was left behind
+		return nil, nil
 	case TypeMessage:
 		var m Message
 		if err := json.Unmarshal(r.Data, &m); err != nil {
@@ -115,6 +137,7 @@ func (t *translator) extra(m Message, at time.Time) any {
 		if x := t.execution; x != nil {
 			t.execution = nil
 			e := x.observation(at)
+			e.Tools = t.tools
 			e.TimedOut = t.imported && x.TimedOut
 			return e
 		}
@@ -150,13 +173,14 @@ func (t *translator) ownCommand(m Message, at time.Time) commandExtra {
 	}
 	if x := t.execution; x != nil {
 		told := x.observation(at)
+		told.Tools = t.tools
 		e.observationExtra, t.execution = &told, nil
 	}
 	return e
 }
 
 func (t *translator) answer(m Message, at time.Time) replyExtra {
-	e := replyExtra{Actions: []trajAction{}, Timestamp: stamp(at)}
+	e := replyExtra{Actions: []trajAction{}, Timestamp: stamp(at), Compactions: t.shortened}
 	if c := t.call; c != nil {
 		e.Model, e.Cost = c.Model, c.Cost.Known(c.Usage)
 		if t.responses || t.imported {

@@ -23,8 +23,11 @@ type Transcript struct {
 	// Setup are executions before the first reply: the start-up command.
 	Setup []Ran
 	Diff  *Diff
+	// Compactions are those that hold, in order. Their records are among Others.
+	Compactions []Compacted
 	// Others are the records of which nothing above is made, in order; a context
-	// whose call failed is one.
+	// whose call failed is one, and so is a summary. Compactions that were left
+	// behind are not.
 	Others []Record
 	// Outcome is nil where the attempt has not ended, or never will.
 	Outcome *Outcome
@@ -43,8 +46,10 @@ type Entry struct {
 	// replies of agents that did not say.
 	Call *Call
 	// Context is what a reply's call was sent, where that was not every message
-	// before it.
-	Context *Context
+	// before it: what compactions left, and what a policy made of that. It names
+	// messages of the journal only as they are; those that stand for others are in
+	// it. Recorded is the context record of it, where there is one.
+	Context, Recorded *Context
 	// Ran are the commands that a reply's actions came to, in order; fewer than
 	// its Actions where not all were run. Of a message that tells of a person's
 	// command it is that one.
@@ -58,6 +63,28 @@ type Ran struct {
 	// Told is the index of the entry that told the model of it; -1 where none
 	// did, as after the command that handed in the work.
 	Told int
+	// Tools are what it asked for by mini-tool, in the order of the answers.
+	Tools []Called
+}
+
+// Called is what a command asked for.
+type Called struct {
+	Record int // in the journal
+	ToolCall
+}
+
+// Called are all calls of tools whose commands came to their end, in order.
+func (t *Transcript) Called() []Called {
+	var all []Called
+	for _, ran := range t.Setup {
+		all = append(all, ran.Tools...)
+	}
+	for _, e := range t.Entries {
+		for _, ran := range e.Ran {
+			all = append(all, ran.Tools...)
+		}
+	}
+	return all
 }
 
 // Gather reads a whole attempt. The first error of the records ends it, with
@@ -72,6 +99,7 @@ func Gather(records iter.Seq2[Record, error]) (*Transcript, error) {
 			return g.t, err
 		}
 	}
+	g.uncalled()
 	g.untold()
 	return g.t, nil
 }
@@ -85,6 +113,9 @@ type gatherer struct {
 	reply   int      // the entry whose actions are being run; -1 before the first
 	next    int      // of the reply's executions, the first that nobody was told of
 	own     []Ran    // a person's commands, whose message has not come yet
+	called  []Called // by a command whose execution has not come yet
+	calls   []Record // the same, as they stand there
+	view    View
 }
 
 func (g *gatherer) take(r Record) error {
@@ -108,20 +139,34 @@ func (g *gatherer) take(r Record) error {
 		g.failed()
 		g.context, g.sent = &Context{}, r
 		err = json.Unmarshal(r.Data, g.context)
+	case TypeCompaction:
+		g.failed()
+		c := Compacted{Record: r.ID}
+		err = json.Unmarshal(r.Data, &c.Compaction)
+		g.view.Compact(r.ID, c.Compaction)
+		g.t.Compactions, g.t.Others = append(g.t.Compactions, c), append(g.t.Others, r)
 	case TypeExecution:
 		ran := Ran{Record: r.ID, Told: -1}
 		if err = json.Unmarshal(r.Data, &ran.Execution); err == nil {
+			ran.Tools, g.called, g.calls = g.called, nil, nil
 			g.execution(ran)
+		}
+	case TypeTool:
+		c := Called{Record: r.ID}
+		if err = json.Unmarshal(r.Data, &c.ToolCall); err == nil {
+			g.called, g.calls = append(g.called, c), append(g.calls, r)
 		}
 	case TypeDiff:
 		g.t.Diff = &Diff{}
 		err = json.Unmarshal(r.Data, g.t.Diff)
 	case TypeResume:
 		g.failed()
+		g.uncalled()
 		g.rewind(r.Parent)
 		g.t.Others = append(g.t.Others, r)
 	case TypeOutcome:
 		g.failed()
+		g.uncalled()
 		g.untold()
 		g.t.Outcome = &Outcome{}
 		err = json.Unmarshal(r.Data, g.t.Outcome)
@@ -147,6 +192,9 @@ func (g *gatherer) rewind(to int) {
 		}
 		g.t.Entries = g.t.Entries[:n]
 	}
+	g.t.Compactions = slices.DeleteFunc(g.t.Compactions, func(c Compacted) bool { return c.Record > to })
+	g.t.Others = slices.DeleteFunc(g.t.Others, func(r Record) bool { return r.Type == TypeCompaction && r.ID > to })
+	g.view.Rewind(to)
 	g.t.Setup = slices.DeleteFunc(g.t.Setup, func(x Ran) bool { return x.Record > to })
 	g.reply, g.next = -1, 0
 	for i := range g.t.Entries {
@@ -180,6 +228,12 @@ func (g *gatherer) failed() {
 	}
 }
 
+// uncalled puts away what a command asked for that never came to its end.
+func (g *gatherer) uncalled() {
+	g.t.Others = append(g.t.Others, g.calls...)
+	g.called, g.calls = nil, nil
+}
+
 func (g *gatherer) message(e Entry) {
 	at := len(g.t.Entries)
 	switch e.Cause {
@@ -191,7 +245,7 @@ func (g *gatherer) message(e Entry) {
 	case CauseReply:
 		g.untold()
 		e.Call, g.call = g.call, nil
-		e.Context, g.context = g.context, nil
+		e.Context, e.Recorded, g.context = g.view.explained(g.context), g.context, nil
 		g.reply, g.next = at, 0
 	case CauseObservation, CauseMalformedPatch:
 		if ran := g.ran(); g.next < len(ran) {
@@ -200,6 +254,7 @@ func (g *gatherer) message(e Entry) {
 		}
 	}
 	g.t.Entries = append(g.t.Entries, e)
+	g.view.Add(e.Record, e.Message.Message)
 }
 
 // untold gives a person's commands that the model was never told of to whatever

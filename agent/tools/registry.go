@@ -1,10 +1,15 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"time"
+
+	"github.com/agnivade/levenshtein"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/env"
@@ -16,22 +21,37 @@ const (
 	DefaultMaxOutput = 64 << 10
 )
 
+// Help is the name that no tool may have: by it the usage is asked for.
+const Help = "help"
+
+// Skill is the name of the tool by which texts of skills are asked for. Where it
+// may not be called, prompts tell of no skills.
+const Skill = "skill"
+
 // Config is what a registry is made of.
 type Config struct {
 	Tools []Tool
-	// Allow names those that may be called; empty means all.
+	// Allow names those that may be called; empty means all. Those that may not be
+	// are as if they were not there.
 	Allow []string
-	// Timeout and MaxOutput hold for tools that do not say otherwise.
+	// Timeout and MaxOutput hold for tools that do not say otherwise. 0 stands for
+	// DefaultTimeout and DefaultMaxOutput (bytes).
 	Timeout   time.Duration
 	MaxOutput int
 	// Skills are what prompts tell of beside tools.
 	Skills []agent.Ability
 }
 
-// Registry is an agent.Toolbox.
+// Registry is an agent.Toolbox. It does not change; Restrict makes another one.
 type Registry struct {
 	config Config
-	byName map[string]Tool
+	tools  []known // in the order of Config
+}
+
+// known is a tool, and what it said of itself when it was registered.
+type known struct {
+	Tool
+	spec Spec
 }
 
 var _ agent.Toolbox = (*Registry)(nil)
@@ -39,25 +59,78 @@ var _ agent.Toolbox = (*Registry)(nil)
 // New makes a registry. Two tools of one name, a name that is none, and an
 // allowed name that nobody has, are errors.
 func New(c Config) (*Registry, error) {
-	r := &Registry{config: c, byName: map[string]Tool{}}
+	c.Timeout, c.MaxOutput = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.MaxOutput, DefaultMaxOutput)
+	r := &Registry{config: c}
 	for _, t := range c.Tools {
-		name := t.Spec().Name
-		if r.byName[name] != nil {
-			return nil, fmt.Errorf("two tools are called %.80q", name)
+		s := t.Spec()
+		if err := CheckName(s.Name); err != nil {
+			return nil, err
 		}
-		r.byName[name] = t
+		if r.find(s.Name) != nil {
+			return nil, fmt.Errorf("two tools are called %q: give one of them another name, or switch it off", s.Name)
+		}
+		r.tools = append(r.tools, known{t, s})
+	}
+	for _, name := range c.Allow {
+		if r.find(name) == nil {
+			return nil, fmt.Errorf("%.80q may be called, and is no tool here%s", name, r.hint(name))
+		}
+	}
+	if len(c.Allow) > 0 {
+		r.keep(c.Allow)
 	}
 	return r, nil
 }
 
+var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+
+// CheckName says what is wrong with a name for a tool.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a tool has no name")
+	case len(name) > MaxName:
+		return fmt.Errorf("%.80q is too long for the name of a tool: it has %d bytes, and %d are allowed", name, len(name), MaxName)
+	case name == Help:
+		return fmt.Errorf("no tool may be called %q: that prints the usage of all", name)
+	case !goodName.MatchString(name):
+		return fmt.Errorf("%q is no name for a tool: letters, digits, - and _ are, beginning with a letter or a digit", name)
+	}
+	return nil
+}
+
+// Restrict is a registry with those of the tools that are named, and no others.
+// A name that nobody has is passed over: whoever names it may know tools that are
+// off here.
+func (r *Registry) Restrict(names []string) *Registry {
+	less := &Registry{config: r.config, tools: slices.Clone(r.tools)}
+	less.keep(names)
+	return less
+}
+
+func (r *Registry) keep(names []string) {
+	r.tools = slices.DeleteFunc(r.tools, func(t known) bool { return !slices.Contains(names, t.spec.Name) })
+	if r.find(Skill) == nil {
+		r.config.Skills = nil
+	}
+}
+
+// Names are those of the tools, in the order in which they were given.
+func (r *Registry) Names() []string {
+	names := make([]string, len(r.tools))
+	for i, t := range r.tools {
+		names[i] = t.spec.Name
+	}
+	return names
+}
+
 // Abilities implements agent.Toolbox.
 func (r *Registry) Abilities() agent.Abilities {
-	a := agent.Abilities{Skills: r.config.Skills}
-	for _, t := range r.config.Tools {
-		s := t.Spec()
-		a.Tools = append(a.Tools, agent.Ability{Name: s.Name, Usage: s.Usage, About: s.About})
-		if s.Local {
-			a.Local = append(a.Local, s.Name)
+	a := agent.Abilities{Skills: slices.Clone(r.config.Skills)}
+	for _, t := range r.tools {
+		a.Tools = append(a.Tools, agent.Ability{Name: t.spec.Name, Usage: t.spec.Usage, About: t.spec.About})
+		if t.spec.Local {
+			a.Local = append(a.Local, t.spec.Name)
 		}
 	}
 	return a
@@ -65,34 +138,43 @@ func (r *Registry) Abilities() agent.Abilities {
 
 // Prepare lets the tools that need it prepare a sandbox.
 func (r *Registry) Prepare(ctx context.Context, box env.Environment) error {
-	for _, t := range r.config.Tools {
-		if p, ok := t.(Preparer); ok {
+	for _, t := range r.tools {
+		if p, ok := t.Tool.(Preparer); ok {
 			if err := p.Prepare(ctx, box); err != nil {
-				return fmt.Errorf("prepare %s: %w", t.Spec().Name, err)
+				return fmt.Errorf("prepare %s: %w", t.spec.Name, err)
 			}
 		}
 	}
 	return nil
 }
 
-// Answer implements agent.Toolbox.
-func (r *Registry) Answer(ctx context.Context, a agent.Asked) agent.ToolAnswer {
-	if len(a.Args) == 0 || r.byName[a.Args[0]] == nil {
-		return answerOf(Result{}, Usagef("there is no such tool"))
+func (r *Registry) find(name string) *known {
+	i := slices.IndexFunc(r.tools, func(t known) bool { return t.spec.Name == name })
+	if i < 0 {
+		return nil
 	}
-	res, err := r.byName[a.Args[0]].Call(ctx, Call{Args: a.Args[1:], Input: a.Input, Dir: a.Dir, Inside: a.Inside, Attempt: a.Attempt})
-	return answerOf(res, err)
+	return &r.tools[i]
 }
 
-func answerOf(res Result, err error) agent.ToolAnswer {
-	answer := agent.ToolAnswer{Details: res.Details}
-	answer.Output, answer.ExitCode = []byte(res.Output), res.ExitCode
-	if err == nil {
-		return answer
+// hint names the tool that somebody may have meant; it may be empty.
+func (r *Registry) hint(name string) string {
+	if near := Nearest(name, r.Names()); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
 	}
-	answer.Errors, answer.ExitCode = []byte(err.Error()+"\n"), 1
-	if _, ok := errors.AsType[*UsageError](err); ok {
-		answer.ExitCode = 2
+	return ""
+}
+
+// Nearest is the word that was most likely meant; empty where none is near. Long
+// words are not compared: they come from strangers.
+func Nearest(word string, words []string) string {
+	if len(word) > MaxName {
+		return ""
 	}
-	return answer
+	best, distance := "", max(2, len(word)/3)+1
+	for _, w := range words {
+		if d := levenshtein.ComputeDistance(word, w); d < distance && d < len(word) {
+			best, distance = w, d
+		}
+	}
+	return best
 }

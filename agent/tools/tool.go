@@ -32,6 +32,8 @@ type Spec struct {
 	Usage string
 	// About says in a sentence what it is good for.
 	About string
+	// Help is what else is told of it to who asks for it; may be empty.
+	Help string
 	// Timeout bounds a call; 0 is the registry's. Negative is none, for tools that
 	// end by themselves.
 	Timeout time.Duration
@@ -62,6 +64,9 @@ type Call struct {
 type Result struct {
 	// Output is what the model sees.
 	Output string
+	// Size is how long the output was, in bytes, where the tool itself did not keep
+	// all of it; 0 where Output is whole.
+	Size int64
 	// ExitCode is mini-tool's; a tool that could not do what it was asked for, and
 	// says so in Output, has another than 0.
 	ExitCode int

@@ -67,6 +67,9 @@ var rules = []rule{
 	{pkg: "agent/policy/shell"},
 	{pkg: "agent/policy/decider", may: []string{"agent", "agent/worktree", "agent/policy", "agent/policy/shell", "env", "model", "trajectories"}},
 	{pkg: "agent/tools", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "agent/tools/family", std: true},
+	{pkg: "agent/tools/host", may: []string{"agent", "agent/tools", "agent/tools/family", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "agent/tools/mcp", may: []string{"agent", "agent/tools", "agent/tools/family", "agent/worktree", "env", "model", "trajectories"}, heavy: true},
 	{pkg: "agent/skills", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "agent/memory", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "agent/delegate", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
@@ -113,7 +116,7 @@ var rules = []rule{
 var with = map[string]string{"agent/protocol": "agent", "agent/events": "agent", "agent/pictures": "agent"}
 
 // heavy are clients that only leaf packages, and the command, may link.
-var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/anthropics/anthropic-sdk-go"}
+var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/anthropics/anthropic-sdk-go", "github.com/modelcontextprotocol/go-sdk"}
 
 func TestImportsPointInward(t *testing.T) {
 	for _, r := range rules {

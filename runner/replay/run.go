@@ -22,6 +22,8 @@ type Config struct {
 	// Command is how the attempt had the text of an action run: within which
 	// time, and keeping how much of its output.
 	Command func(script string) env.Command
+	// Tools say how commands ask for tools; nil where the attempt had none.
+	Tools *Tools
 	// Scrub says that the repository was made honest before the attempt.
 	Scrub    bool
 	Worktree worktree.Config
@@ -107,6 +109,11 @@ type pass struct {
 
 func (p *pass) run(ctx context.Context) error {
 	todo := commandsOf(p.Transcript)
+	if p.Tools != nil && p.Tools.Prepare != nil {
+		if err := p.Tools.Prepare(ctx, p.Environment); err != nil {
+			return orCause(ctx, err)
+		}
+	}
 	// The start-up command comes before the scrub, as in an attempt.
 	setup := 0
 	for setup < len(todo) && todo[setup].step == 0 {
@@ -163,6 +170,7 @@ func (p *pass) again(ctx context.Context, r recordedCommand) (Command, error) {
 	if !r.ran.TimedOut {
 		c.Timeout *= Patience
 	}
+	c.Tools = p.Tools.For(&r.ran)
 	now, err := p.Environment.Execute(ctx, c)
 	if err != nil {
 		return done, orCause(ctx, err)

@@ -58,6 +58,12 @@ func (b *builder) totals() *FinalMetrics {
 			add(*e.Call)
 		}
 	}
+	for _, r := range b.t.Others {
+		var c trajectories.Call
+		if r.Type == trajectories.TypeSummary && json.Unmarshal(r.Data, &c) == nil {
+			add(c)
+		}
+	}
 	if o := b.t.Outcome; o != nil {
 		calls, u, cost = o.Steps, o.Usage, o.Cost
 	}

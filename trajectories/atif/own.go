@@ -41,6 +41,8 @@ type ownStep struct {
 	Call    *ownCall              `json:"call,omitempty"`
 	Sent    *trajectories.Context `json:"sent,omitempty"`
 	Context *contextManagement    `json:"context_management,omitempty"`
+	// Compaction is the record that this step tells of: it is no message.
+	Compaction int `json:"compaction,omitempty"`
 }
 
 // none is written for a cause that is empty.
@@ -88,7 +90,23 @@ type ownResult struct {
 	// says it.
 	Ran     int    `json:"execution,omitempty"`
 	Command string `json:"command,omitempty"`
+	// Tools are what the command asked for by mini-tool.
+	Tools []ownTool `json:"tools,omitempty"`
 	*trajectories.Execution
+}
+
+// ownTool is a record of what a command asked for.
+type ownTool struct {
+	Record int `json:"record,omitempty"`
+	trajectories.ToolCall
+}
+
+func toolsOf(ran *trajectories.Ran) []ownTool {
+	var all []ownTool
+	for _, c := range ran.Tools {
+		all = append(all, ownTool{c.Record, c.ToolCall})
+	}
+	return all
 }
 
 // shells are the tools that are given a command for bash, by the names that

@@ -213,8 +213,8 @@ func compareOwn(t *testing.T, before, after *trajectories.Transcript) {
 	t.Helper()
 	opts := cmp.Options{
 		cmpopts.EquateEmpty(),
-		cmpopts.IgnoreFields(trajectories.Transcript{}, "Import"),
-		cmpopts.IgnoreFields(trajectories.Entry{}, "Record", "Context"),
+		cmpopts.IgnoreFields(trajectories.Transcript{}, "Import", "Compactions"),
+		cmpopts.IgnoreFields(trajectories.Entry{}, "Record", "Context", "Recorded"),
 		cmpopts.IgnoreFields(trajectories.Call{}, "Raw"),
 		cmpopts.IgnoreFields(trajectories.Ran{}, "Record"),
 		cmpopts.IgnoreFields(trajectories.Record{}, "ID", "Parent", "Data"),
@@ -381,5 +381,63 @@ func TestReadNewer(t *testing.T) {
 	}
 	if problems := atif.Check(out.Bytes(), atif.Newest); len(problems) != 0 || !bytes.Contains(out.Bytes(), []byte(`"ATIF-v1.8"`)) {
 		t.Errorf("written again: %v\n%s", problems, out.Bytes())
+	}
+}
+
+// TestCompactionRoundTrip writes an attempt whose conversation was shortened: the
+// document says so in a step of its own, and what is read of it again tells of the
+// same prompts.
+func TestCompactionRoundTrip(t *testing.T) {
+	b := &book{t: t}
+	user := func(text string) model.Message { return model.Message{Role: model.User, Content: text} }
+	b.add(trajectories.TypeHeader, trajectories.Header{Format: trajectories.Format, InstanceID: "i", Attempt: 1, MiniVersion: "1"})
+	b.say(trajectories.CausePrompt, model.Message{Role: model.System, Content: "system"})
+	b.say(trajectories.CausePrompt, user("task"))
+	var replies, answers []int
+	step := func(n int) {
+		b.call(int64(n), 0.25)
+		replies = append(replies, b.say(trajectories.CauseReply, model.Message{Role: model.Assistant, Content: "```bash\nls\n```"}, "ls"))
+		b.ran("ls", "x\n", 0)
+		answers = append(answers, b.say(trajectories.CauseObservation, user("x\n")))
+	}
+	step(1)
+	step(2)
+	b.add(trajectories.TypeSummary, trajectories.Call{Usage: model.Usage{Prompt: 9}, Cost: 0.5, Start: b.now(), Tries: 1})
+	b.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", TokensBefore: 9, TokensAfter: 3, Replaced: []trajectories.Replacement{
+		{From: replies[0], To: answers[0], Join: true, Message: user("what happened")},
+	}})
+	b.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{{From: 2, To: answers[1]}}, Tail: "the goals"})
+	step(3)
+	b.outcome()
+	tr := b.transcript()
+	doc, lost := write(t, tr, atif.Options{})
+	if len(lost) > 0 {
+		t.Errorf("lost: %q", lost)
+	}
+	for _, text := range []string{
+		`"source":"system","message":"what happened"`, `"context_management":{"type":"compaction","boundary":"replace"}`,
+		`"context_management":{"type":"injection","boundary":"append"}`,
+	} {
+		if !bytes.Contains(doc, []byte(text)) {
+			t.Errorf("there is no %s in %s", text, doc)
+		}
+	}
+	f, again := gather(t, "a.json", doc)
+	compareOwn(t, tr, again)
+	var before, after [][]model.Message
+	for p, err := range trajectories.Prompts(tr.Records()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		before = append(before, p.Messages)
+	}
+	for p, err := range trajectories.Prompts(f.All()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		after = append(after, p.Messages)
+	}
+	if diff := cmp.Diff(before, after, cmpopts.EquateEmpty()); diff != "" || len(after) != 3 || len(after[2]) != 4 {
+		t.Errorf("prompts (-written +read):\n%s", diff)
 	}
 }

@@ -112,6 +112,12 @@ func renumber(t trajectories.Type, data json.RawMessage, now map[int]int) (json.
 				c.Sent[i].From, c.Sent[i].To = now[c.Sent[i].From], now[c.Sent[i].To]
 			}
 		})
+	case trajectories.TypeCompaction:
+		return renumbered(data, func(c *trajectories.Compaction) {
+			for i := range c.Replaced {
+				c.Replaced[i].From, c.Replaced[i].To = now[c.Replaced[i].From], now[c.Replaced[i].To]
+			}
+		})
 	case trajectories.TypeReplay:
 		return renumbered(data, func(p *trajectories.Replay) { p.Record = now[p.Record] })
 	case trajectories.TypeResume:
@@ -132,6 +138,9 @@ func renumbered[T any](data json.RawMessage, change func(*T)) (json.RawMessage, 
 func (r *restorer) step(s *Step) {
 	var own ownStep
 	r.take(s.Extra, &own)
+	if own.Compaction > 0 {
+		return
+	}
 	m := trajectories.Message{Cause: own.Cause}
 	m.Content, m.Images = (&foreign{counted: map[string]int{}}).content(s.Message)
 	m.Images = append(m.Images, own.Images...)
@@ -263,6 +272,9 @@ func (r *restorer) idOf(s *Step, id string) string {
 func (r *restorer) execution(own ownResult, command string) {
 	if own.Execution == nil {
 		return
+	}
+	for _, t := range own.Tools {
+		r.items = append(r.items, item{r.key(t.Record), 0, trajectories.TypeTool, t.Start, t.ToolCall})
 	}
 	x := *own.Execution
 	x.Command = command

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -13,7 +14,12 @@ import (
 
 // build makes the steps. What answers a reply stands in the reply's step.
 func (b *builder) build() {
+	compactions := b.t.Compactions
 	for i, e := range b.t.Entries {
+		for len(compactions) > 0 && compactions[0].Record < e.Record {
+			b.compacted(compactions[0])
+			compactions = compactions[1:]
+		}
 		if answers(e.Message) && len(b.steps) > 0 {
 			b.answer(i, e)
 			continue
@@ -100,9 +106,12 @@ func (b *builder) reply(s *Step, own *ownStep, e trajectories.Entry) {
 			s.LLMCalls = ptr(int64(1))
 		}
 	}
-	if e.Context != nil {
-		own.Sent = e.Context
+	if c := e.Recorded; c != nil {
+		own.Sent = c
 		own.Context = &contextManagement{Type: "pruning", Boundary: "truncate"}
+		if c.Tail != "" {
+			own.Context = &contextManagement{Type: "injection", Boundary: "append"}
+		}
 	}
 }
 
@@ -223,8 +232,31 @@ func (b *builder) ranFor(step, i int, e trajectories.Entry) int {
 	return -1
 }
 
-// entry is that of a step.
-func (b *builder) entry(step int) trajectories.Entry { return b.t.Entries[b.origin[step]] }
+// entry is that of a step; one without anything for the step of a compaction.
+func (b *builder) entry(step int) trajectories.Entry {
+	if b.origin[step] < 0 {
+		return trajectories.Entry{}
+	}
+	return b.t.Entries[b.origin[step]]
+}
+
+// compacted adds the step of a compaction, for those who read the format: what
+// stands in place of earlier steps. The record of it is among those of the root.
+func (b *builder) compacted(c trajectories.Compacted) {
+	if b.foreign {
+		return
+	}
+	b.rest(c.Record)
+	texts := make([]string, len(c.Replaced))
+	for i, r := range c.Replaced {
+		texts[i] = r.Message.Content
+	}
+	b.steps = append(b.steps, Step{
+		ID: int64(len(b.steps) + 1), Source: sourceSystem, Message: &Content{Text: strings.Join(texts, "\n\n")},
+		Extra: b.extra(ownStep{Compaction: c.Record, Context: &contextManagement{Type: "compaction", Boundary: "replace"}}),
+	})
+	b.origin = append(b.origin, -1)
+}
 
 // calledIn is the call of a step that the model knows by an id.
 func (b *builder) calledIn(step int, id string) *ToolCall {
@@ -254,7 +286,7 @@ func (b *builder) idOf(step, ran int) *string {
 // execution puts what a command did into a result's extra, once.
 func (b *builder) execution(own *ownResult, step, ran int) {
 	r := b.entry(step).Ran[ran]
-	own.Ran, own.Execution = r.Record, &r.Execution
+	own.Ran, own.Tools, own.Execution = r.Record, toolsOf(&r), &r.Execution
 	calls := b.steps[step].Calls
 	if id := b.idOf(step, ran); id != nil {
 		if command, ok := commandOf(calls[ran].Function, calls[ran].Arguments); ok && command == r.Command {

@@ -128,7 +128,7 @@ func (b *builder) document(verdict string) (*Trajectory, error) {
 	}
 	root.Header.Tools = nil
 	for _, ran := range b.t.Setup {
-		root.Setup = append(root.Setup, ownResult{Ran: ran.Record, Command: ran.Command, Execution: &ran.Execution})
+		root.Setup = append(root.Setup, ownResult{Ran: ran.Record, Command: ran.Command, Tools: toolsOf(&ran), Execution: &ran.Execution})
 	}
 	doc.Extra = b.extra(root)
 	b.raw()

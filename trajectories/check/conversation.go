@@ -28,6 +28,7 @@ type conversation struct {
 	answers map[string]bool
 	ran     int // executions since the reply
 	untold  int // of them, those without an observation
+	tool    int // the line of a tool's call whose execution has not come; 0 is none
 	outcome int // its line; 0 before there is one
 	ended   *trajectories.Outcome
 
@@ -42,7 +43,10 @@ func (c *conversation) hear(line int, r trajectories.Record, data any, sound boo
 		c.outcome = 0 // is said
 	}
 	if call, ok := data.(*trajectories.Call); ok {
-		if c.calls++; !c.header.Inherited(r.ID) { // else it was paid for there
+		if r.Type == trajectories.TypeCall {
+			c.calls++
+		}
+		if !c.header.Inherited(r.ID) { // else it was paid for there
 			c.usage, c.cost = c.usage.Add(call.Usage), c.cost+call.Cost
 		}
 	}
@@ -56,15 +60,27 @@ func (c *conversation) hear(line int, r trajectories.Record, data any, sound boo
 		c.imported = true
 	case *trajectories.Resume:
 		c.resumed, c.outcome, c.ended, c.call = true, 0, nil, 0
-		c.ran, c.untold, c.answers = 0, 0, nil
+		c.ran, c.untold, c.answers, c.tool = 0, 0, nil, 0
+	case *trajectories.ToolCall:
+		if c.tool == 0 {
+			c.tool = line
+		}
 	case *trajectories.Call:
 		c.asked()
+		if r.Type == trajectories.TypeSummary {
+			break
+		}
 		if d.Error == "" {
 			c.call = line
 		}
 	case *trajectories.Execution:
+		c.tool = 0
 		c.executed(line, d, sound)
 	case *trajectories.Message:
+		if c.tool > 0 && !c.branched && !c.vague {
+			c.problem(c.tool, "", "the tool was called by a command, and no execution follows")
+		}
+		c.tool = 0
 		if sound {
 			c.message(line, d)
 		}

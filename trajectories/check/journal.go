@@ -256,6 +256,20 @@ func (j *journal) refers(r trajectories.Record, data any) {
 		earlier("data.record", d.Record)
 	case *trajectories.Replay:
 		earlier("data.record", d.Record)
+	case *trajectories.Compaction:
+		last := 0
+		for i, p := range d.Replaced {
+			at := fmt.Sprintf("data.replaced.%d", i)
+			earlier(at+".from", p.From)
+			earlier(at+".to", p.To)
+			if p.From > p.To {
+				j.problem(j.line, at, "from %d to %d", p.From, p.To)
+			}
+			if p.From <= last {
+				j.problem(j.line, at, "from %d, which is not after %d, where the one before it ends", p.From, last)
+			}
+			last = p.To
+		}
 	case *trajectories.Context:
 		for i, p := range d.Sent {
 			if p.Message != nil {

@@ -23,20 +23,23 @@ func shapeOf[T any](must ...string) shape { return shape{reflect.TypeFor[T](), m
 
 // shapes are those of the types of records.
 var shapes = map[trajectories.Type]shape{
-	trajectories.TypeHeader:    shapeOf[trajectories.Header]("format", "instance_id", "attempt"),
-	trajectories.TypeImport:    shapeOf[trajectories.Import]("format", "file", "sha256"),
-	trajectories.TypeResume:    shapeOf[trajectories.Resume]("record"),
-	trajectories.TypeReplay:    shapeOf[trajectories.Replay]("record", "match"),
-	trajectories.TypeMessage:   shapeOf[trajectories.Message]("role", "content", "cause"),
-	trajectories.TypeContext:   shapeOf[trajectories.Context]("sent"),
-	trajectories.TypeCall:      shapeOf[trajectories.Call]("usage", "cost", "start"),
-	trajectories.TypeExecution: shapeOf[trajectories.Execution]("command", "output", "returncode"),
-	trajectories.TypeDecision:  shapeOf[trajectories.Decision]("command", "action"),
-	trajectories.TypeLimits:    shapeOf[trajectories.Limits]("steps", "cost"),
-	trajectories.TypeScrub:     shapeOf[trajectories.Scrub]("ok"),
-	trajectories.TypeCheck:     shapeOf[trajectories.Check]("applies"),
-	trajectories.TypeDiff:      shapeOf[trajectories.Diff]("patch"),
-	trajectories.TypeOutcome:   shapeOf[trajectories.Outcome]("class", "exit_status", "submission", "steps", "usage", "cost"),
+	trajectories.TypeHeader:     shapeOf[trajectories.Header]("format", "instance_id", "attempt"),
+	trajectories.TypeImport:     shapeOf[trajectories.Import]("format", "file", "sha256"),
+	trajectories.TypeResume:     shapeOf[trajectories.Resume]("record"),
+	trajectories.TypeReplay:     shapeOf[trajectories.Replay]("record", "match"),
+	trajectories.TypeMessage:    shapeOf[trajectories.Message]("role", "content", "cause"),
+	trajectories.TypeContext:    shapeOf[trajectories.Context]("sent"),
+	trajectories.TypeSummary:    shapeOf[trajectories.Call]("usage", "cost", "start"),
+	trajectories.TypeCompaction: shapeOf[trajectories.Compaction]("policy", "replaced"),
+	trajectories.TypeCall:       shapeOf[trajectories.Call]("usage", "cost", "start"),
+	trajectories.TypeExecution:  shapeOf[trajectories.Execution]("command", "output", "returncode"),
+	trajectories.TypeDecision:   shapeOf[trajectories.Decision]("command", "action"),
+	trajectories.TypeLimits:     shapeOf[trajectories.Limits]("steps", "cost"),
+	trajectories.TypeScrub:      shapeOf[trajectories.Scrub]("ok"),
+	trajectories.TypeCheck:      shapeOf[trajectories.Check]("applies"),
+	trajectories.TypeDiff:       shapeOf[trajectories.Diff]("patch"),
+	trajectories.TypeOutcome:    shapeOf[trajectories.Outcome]("class", "exit_status", "submission", "steps", "usage", "cost"),
+	trajectories.TypeTool:       shapeOf[trajectories.ToolCall]("name", "output", "returncode", "start", "duration"),
 }
 
 // data reads the data of a record field by field, so that what is wrong has a

@@ -97,6 +97,12 @@ func shift(r *trajectories.Record, importRecord int) error {
 				}
 			}
 		})
+	case trajectories.TypeCompaction:
+		err = change(r, func(c *trajectories.Compaction) {
+			for i := range c.Replaced {
+				c.Replaced[i].From, c.Replaced[i].To = moved(c.Replaced[i].From), moved(c.Replaced[i].To)
+			}
+		})
 	case trajectories.TypeResume:
 		err = change(r, func(x *trajectories.Resume) { x.Record = moved(x.Record) })
 	case trajectories.TypeReplay:

@@ -65,7 +65,9 @@ func lean(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.
 			switch r.Type {
 			case trajectories.TypeCall:
 				r.Data = trajectories.Lean(r.Data)
-			case trajectories.TypeResume, trajectories.TypeContext: // may be kept as they are
+			case trajectories.TypeSummary:
+				r.Data = bytes.Clone(trajectories.Lean(r.Data))
+			case trajectories.TypeResume, trajectories.TypeContext, trajectories.TypeCompaction: // may be kept as they are
 				r.Data = bytes.Clone(r.Data)
 			}
 			if !yield(r, err) {
@@ -79,7 +81,7 @@ func lean(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.
 func spoken(t trajectories.Type) bool {
 	switch t {
 	case trajectories.TypeHeader, trajectories.TypeImport, trajectories.TypeResume, trajectories.TypeMessage,
-		trajectories.TypeContext, trajectories.TypeCall, trajectories.TypeOutcome:
+		trajectories.TypeContext, trajectories.TypeCompaction, trajectories.TypeSummary, trajectories.TypeCall, trajectories.TypeOutcome:
 		return true
 	}
 	return false

@@ -64,17 +64,18 @@ func (c Command) Ask(ctx context.Context, q policy.Question) (policy.Answer, err
 	case err != nil:
 		return policy.Answer{}, fmt.Errorf("run %s: %w", name, err)
 	}
-	a, err := parse(out.Bytes())
+	a, err := parse(out.kept.Bytes())
 	if err != nil {
 		return policy.Answer{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return a, nil
 }
 
-// bounded keeps as much of an output as an answer may have, and a byte more.
-type bounded struct{ bytes.Buffer }
+// bounded keeps as much of an output as an answer may have, and a byte more. The
+// buffer is not embedded: io.Copy would find its ReadFrom, which has no bound.
+type bounded struct{ kept bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), maxAnswer+1-b.Len())])
+	b.kept.Write(p[:min(len(p), maxAnswer+1-b.kept.Len())])
 	return len(p), nil
 }

@@ -9,7 +9,7 @@ const miniTool = "mini-tool"
 // tools read and write, a chain is read from a file, and what the others are
 // given are words. Where the tool is not known, nothing is.
 func asked(args []value) (program, []value) {
-	if len(args) == 0 || args[0].kind == unknown {
+	if len(args) == 0 || !args[0].literal() {
 		return program{}, args
 	}
 	rest := args[1:]

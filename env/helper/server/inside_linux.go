@@ -84,7 +84,7 @@ func (s *server) leave(p *post) {
 // withoutTools leaves out what a helper was given that itself runs below one:
 // nobody but a command of its own asks it.
 func withoutTools(environ []string) []string {
-	names := []string{helper.SocketVariable, helper.TokenVariable, helper.LocalVariable}
+	names := []string{helper.SocketVariable, helper.TokenVariable, helper.LocalVariable, pathVariable}
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(names, name)

@@ -46,6 +46,15 @@ func (s *scanner) clean(it *export.Item, training bool) []Found {
 	for i := range it.Setup {
 		c.ran(&it.Setup[i])
 	}
+	for i := range it.Compactions {
+		made := &it.Compactions[i]
+		c.record = made.Record
+		c.text(&made.Policy)
+		c.text(&made.Fallback)
+		for k := range made.Replaced {
+			c.message(&made.Replaced[k].Message)
+		}
+	}
 	for i := range it.Others {
 		c.record = it.Others[i].ID
 		c.json(&it.Others[i].Data)
@@ -118,18 +127,31 @@ func (c *cleaner) entry(e *trajectories.Entry) {
 		c.call(e.Call)
 	}
 	if e.Context != nil {
-		for i := range e.Context.Sent {
-			if m := e.Context.Sent[i].Message; m != nil {
-				c.text(&m.Content)
-				c.text(&m.Reasoning)
-				c.json(&m.Kept)
-				c.calls(m.Calls)
-			}
-		}
+		c.sent(e.Context)
+	}
+	if e.Recorded != nil {
+		c.sent(e.Recorded)
 	}
 	for i := range e.Ran {
 		c.ran(&e.Ran[i])
 	}
+}
+
+// sent looks at what stands in a context alone. Contexts may share a message.
+func (c *cleaner) sent(s *trajectories.Context) {
+	c.text(&s.Tail)
+	for i := range s.Sent {
+		if m := s.Sent[i].Message; m != nil {
+			c.message(m)
+		}
+	}
+}
+
+func (c *cleaner) message(m *model.Message) {
+	c.text(&m.Content)
+	c.text(&m.Reasoning)
+	c.json(&m.Kept)
+	c.calls(m.Calls)
 }
 
 func (c *cleaner) calls(calls []model.Call) {
@@ -158,6 +180,21 @@ func (c *cleaner) ran(r *trajectories.Ran) {
 	for i := range r.Background {
 		c.text(&r.Background[i].Name)
 	}
+	for i := range r.Tools {
+		c.called(&r.Tools[i])
+	}
+}
+
+// called looks at what a command asked for, and what it was answered.
+func (c *cleaner) called(t *trajectories.Called) {
+	c.record = t.Record
+	c.text(&t.Name) // the model's, there may be no such tool
+	c.text(&t.Dir)
+	c.texts(t.Args)
+	for _, b := range []*trajectories.Bytes{&t.Input, &t.Output, &t.Errors} {
+		c.bytes((*[]byte)(b))
+	}
+	c.json(&t.Details)
 }
 
 func (c *cleaner) outcome(o *trajectories.Outcome) {

@@ -60,6 +60,7 @@ func searched(path string) bool {
 func full() *export.Item {
 	said := model.Message{Calls: []model.Call{{}}, Kept: json.RawMessage("{}"), Images: []model.Image{{Data: []byte("x")}}}
 	ran := trajectories.Ran{Record: 3, Execution: trajectories.Execution{Background: []trajectories.Process{{}}}}
+	ran.Tools = []trajectories.Called{{Record: 2, ToolCall: trajectories.ToolCall{Args: []string{""}}}}
 	call := trajectories.Call{Attempts: []trajectories.Attempt{{}}}
 	return &export.Item{Transcript: &trajectories.Transcript{
 		Header: trajectories.Header{Tools: []model.Definition{{}}},

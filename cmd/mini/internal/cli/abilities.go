@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/minibench/mini/agent"
@@ -38,7 +39,13 @@ type toolPlace struct {
 	// that it works in; empty in a batch.
 	dir       string
 	workspace string
+	// stem begins the names of the attempt's files in dir, where those of others
+	// may be there, too; empty in a batch.
+	stem string
 }
+
+// file is the path of a file that the attempt has beside its journal.
+func (p toolPlace) file(name string) string { return filepath.Join(p.dir, p.stem+name) }
 
 // newAbilities connects to what is configured. It is nil where that is nothing.
 func newAbilities(ctx context.Context, cfg *configs.Resolved) (_ *abilities, err error) {
@@ -73,7 +80,16 @@ func newAbilities(ctx context.Context, cfg *configs.Resolved) (_ *abilities, err
 			}
 		}
 	}
-	return a, nil
+	return a, a.check()
+}
+
+// check finds what no attempt could have: two tools of one name, an allowed one
+// that nobody has.
+func (a *abilities) check() error {
+	if _, err := a.toolbox(toolPlace{}); err != nil {
+		return a.cfg.Mistakes(configs.Wrong{Key: "tools", Text: err.Error()})
+	}
+	return nil
 }
 
 // toolbox is what an attempt's commands can ask for; nil where that is nothing.
@@ -88,6 +104,9 @@ func (a *abilities) toolbox(p toolPlace) (agent.Toolbox, error) {
 			return nil, err
 		}
 		c.Tools = append(c.Tools, list...)
+		if s, ok := one.(interface{ told() []agent.Ability }); ok {
+			c.Skills = append(c.Skills, s.told()...)
+		}
 	}
 	box, err := tools.New(c)
 	if err != nil {
@@ -108,6 +127,17 @@ func addAbilities(settings map[string]any, cfg configs.Config) {
 		if !isOff(section) {
 			settings[name] = section
 		}
+	}
+}
+
+// quiet leaves out of a header what has no effect on its attempt.
+func quiet(c *configs.Config) {
+	a := &c.Agent
+	if a.Compaction == "" || a.Compaction == agent.CompactOff {
+		a.Compaction, a.CompactionTokens, a.CompactionKeep = "", 0, 0
+	}
+	if a.Compaction != agent.CompactSummarize {
+		a.SummaryTemplate, a.SummaryMaxChars, c.Model.Summary = "", 0, nil
 	}
 }
 

@@ -82,6 +82,9 @@ func (a *abilities) manifest() (*runner.Abilities, error) {
 			more.manifest(&m)
 		}
 	}
+	if c := a.cfg.Agent.Compaction; c != "off" {
+		m.Compaction = c
+	}
 	if notes := a.cfg.Memory.Notes; notes != "off" {
 		m.Notes = notes
 	}

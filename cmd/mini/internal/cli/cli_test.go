@@ -14,7 +14,8 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"mini": func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
+		"mini":          func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
+		"mini-test-mcp": books,
 	})
 }
 

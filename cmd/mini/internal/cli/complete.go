@@ -120,6 +120,8 @@ func setCompletions(root *cobra.Command) {
 		"mini regrade":           completeRun,
 		"mini report submission": completeRun,
 		"mini grade":             completeFolders,
+		"mini skills list":       words(),
+		"mini skills check":      completeFolders,
 		"mini shell":             completeShowRow,
 		"mini ctl":               completeCtl,
 		"mini bench":             words(),

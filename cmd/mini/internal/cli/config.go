@@ -217,10 +217,13 @@ func checkPrompts(cfg *configs.Resolved) []error {
 		func(c *agent.Config) { c.InstanceTemplate = whole.InstanceTemplate },
 		func(c *agent.Config) { c.ObservationTemplate = whole.ObservationTemplate },
 		func(c *agent.Config) { c.FormatErrorTemplate = whole.FormatErrorTemplate },
+		func(c *agent.Config) { c.SummaryTemplate = whole.SummaryTemplate },
+		func(c *agent.Config) { c.TailTemplate = whole.TailTemplate },
 		func(c *agent.Config) { c.StartupCommand = whole.StartupCommand },
 	} {
 		one := whole
 		one.SystemTemplate, one.InstanceTemplate, one.ObservationTemplate, one.FormatErrorTemplate, one.StartupCommand = "", "", "", "", ""
+		one.SummaryTemplate, one.TailTemplate, one.Compaction = "", "", agent.CompactOff
 		keep(&one)
 		if _, err := agent.New(one); err != nil {
 			err = cfg.Locate(err)

@@ -23,9 +23,9 @@ const groupsKey = "mini-flag-groups"
 // commandGroups are the commands as mini --help lists them.
 var commandGroups = []group{
 	{"run", []string{"bench", "ctl", "replay", "eval", "grade", "regrade"}},
-	{"look", []string{"report", "inspect", "shell", "datasets"}},
+	{"look", []string{"report", "inspect", "notes", "shell", "datasets"}},
 	{"trajectories", []string{"import", "export", "trajectories"}},
-	{"set up", []string{"config", "policy", "doctor", "images", "clean", "fake-model", "completion"}},
+	{"set up", []string{"config", "policy", "skills", "doctor", "images", "clean", "fake-model", "completion"}},
 }
 
 // group is one part of a list, and its name in the margin.

@@ -364,6 +364,7 @@ func (o *benchOptions) folder() string {
 // headerOf is what the journals of a run have in common.
 func headerOf(cfg *configs.Resolved, environmentClass string) (trajectories.Header, error) {
 	redacted := cfg.Redacted()
+	quiet(&redacted)
 	settings := map[string]any{
 		"agent": redacted.Agent, "model": redacted.Model, "environment": redacted.Environment, "run": redacted.Run,
 	}

@@ -56,6 +56,9 @@ type folder struct {
 	dir string
 }
 
+// Unwrap says what it is around, see env.FilesOf.
+func (f *folder) Unwrap() env.Environment { return f.Environment }
+
 // Keep implements runner.Keeper: the folder stays, under another name.
 func (f *folder) Keep(context.Context, int) (string, error) {
 	dir, err := scratch.Keep(f.dir)

@@ -114,7 +114,11 @@ func bills(m configs.Model) bool {
 // model whose price is not known; then it is said once that it does not hold.
 func costBounds(w io.Writer, cfg *configs.Resolved) error {
 	var unknown []string
-	for _, one := range modelsOf(cfg) {
+	all := modelsOf(cfg)
+	if one := summaryOf(cfg); one != nil {
+		all = append(all, one)
+	}
+	for _, one := range all {
 		f, err := factsOf(one)
 		if err != nil {
 			return err

@@ -23,6 +23,7 @@ var branchKeys = []string{
 	"agent.system_template", "agent.instance_template", "agent.observation_template", "agent.format_error_template",
 	"agent.protocol", "agent.action_regex", "agent.action_tag", "agent.tool_calls", "agent.plain_reply", "agent.step_limit", "agent.cost_limit",
 	"agent.wall_time_limit_seconds", "agent.max_consecutive_format_errors", "agent.autosubmit", "agent.submission",
+	"agent.compaction", "agent.compaction_tokens", "agent.compaction_keep", "agent.summary_template", "agent.summary_max_chars", "agent.tail_template",
 }
 
 // branch lets a model go on from a point of each recording, in a run of its own.

@@ -31,6 +31,7 @@ type replayGroup struct {
 var recordedKeys = []string{
 	"environment.cwd", "environment.env", "environment.timeout", "environment.interpreter", "environment.clean_env",
 	"agent.scrub", "agent.patch_exclude", "agent.max_patch_bytes", "agent.observation",
+	"tools.files",
 }
 
 // recordedContainerKeys are more such settings, that only containers have.

@@ -113,6 +113,11 @@ func (o *replayOptions) replayOne(ctx context.Context, g *replayGroup, boxes run
 	if err != nil {
 		return err
 	}
+	tools, closed, err := replayTools(ctx, g.cfg, r.row, t.Header)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closed()) }()
 	box, err := boxes.Start(ctx, r.row)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -128,7 +133,7 @@ func (o *replayOptions) replayOne(ctx context.Context, g *replayGroup, boxes run
 	info := box.Info()
 	res.Image, res.Warnings = info.Image, info.Warnings
 	res.Result, err = replay.Run(ctx, replay.Config{
-		Environment: box, Transcript: t, Command: g.agent.Command, Scrub: g.cfg.Agent.Scrub,
+		Environment: box, Transcript: t, Command: g.agent.Command, Tools: tools, Scrub: g.cfg.Agent.Scrub,
 		Worktree:    worktree.Config{Exclude: g.cfg.Agent.PatchExclude, MaxPatch: g.cfg.Agent.MaxPatch},
 		StopAtFirst: o.stopAtFirst,
 	})

@@ -59,7 +59,7 @@ current folder, or on hundreds of benchmark instances in containers.`,
 	root.AddCommand(newClean(s), newReport(s), newInspect(s), newImages(s), newGrade(s), newRegrade(s))    //nolint:contextcheck // cobra hands commands their context
 	root.AddCommand(newConfig(s), newCompletion(s), newDatasets(s), newDoctor(s))                          //nolint:contextcheck // as above
 	root.AddCommand(newImport(s), newExport(s), newTrajectories(s))                                        //nolint:contextcheck // as above
-	root.AddCommand(newFakeModel(s), newPolicyCommand(s))                                                  //nolint:contextcheck // as above
+	root.AddCommand(newFakeModel(s), newPolicyCommand(s), newSkills(s), newNotes(s))                       //nolint:contextcheck // as above
 	root.AddCommand(newPeerCommands()...)
 	setCompletions(root)
 	return root

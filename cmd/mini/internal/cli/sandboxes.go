@@ -71,6 +71,9 @@ type tracked struct {
 	ended func(env.Environment)
 }
 
+// Unwrap says what it is around, see env.FilesOf.
+func (t *tracked) Unwrap() env.Environment { return t.Environment }
+
 // Close implements env.Environment.
 func (t *tracked) Close(ctx context.Context) error {
 	defer t.ended(t)

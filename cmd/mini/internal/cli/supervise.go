@@ -89,6 +89,9 @@ func newDecider(cfg *configs.Resolved) (policy.Asked, error) {
 // what a model wants: what commands on this machine may not see is left out.
 func withoutKeys(cfg *configs.Resolved) []string {
 	keys := append(keyVariables(cfg), cfg.Policy.Decider.TokenEnv)
+	for _, s := range cfg.Tools.MCP {
+		keys = append(keys, s.TokenEnv)
+	}
 	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return local.Secret(name) || slices.Contains(keys, name)

@@ -11,6 +11,11 @@ import (
 // taskFiles are where the one attempt is kept.
 type taskFiles struct{ journal, traj string }
 
+// stem begins the names of all files of the attempt.
+func (f taskFiles) stem() string {
+	return strings.TrimSuffix(filepath.Base(f.journal), "journal.jsonl")
+}
+
 // newTaskFiles picks the files: those of -o, or new ones in the user's state
 // folder. An old journal is never overwritten.
 func newTaskFiles(output string, now time.Time) (taskFiles, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/sessions"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
@@ -198,9 +199,15 @@ func (t *task) run(ctx context.Context, journal *trajectories.Journal) (trajecto
 	if err != nil {
 		return failed(err)
 	}
-	tools, err := t.can.toolbox(toolPlace{in: t.in, dir: filepath.Dir(t.files.journal), workspace: t.workspace()})
+	tools, err := t.can.toolbox(toolPlace{in: t.in, dir: filepath.Dir(t.files.journal), stem: t.files.stem(), workspace: t.workspace()})
 	if err != nil {
 		return failed(err)
+	}
+	var summary model.Model
+	if s, ok := t.models.(runner.Summaries); ok {
+		if summary, err = s.Summary(t.in); err != nil {
+			return failed(err)
+		}
 	}
 	t.interrupts.set(nil) // a pull is ended by the first Ctrl-C
 	box, err := t.boxes.Start(ctx, t.in)
@@ -210,7 +217,7 @@ func (t *task) run(ctx context.Context, journal *trajectories.Journal) (trajecto
 	t.interrupts.set(t.chat)
 	watched := t.watch(ctx)
 	out := t.agent.Run(ctx, agent.Session{
-		Model: m, Environment: box, Recorder: journal, Past: t.past,
+		Model: m, Summary: summary, Environment: box, Recorder: journal, Past: t.past,
 		Task:   agent.Task{Text: t.in.ProblemStatement, Instance: t.in.Fields()},
 		Events: t.bus, Opening: events.RunStarted{Model: modelName(t.cfg), Environment: t.boxes.class},
 		Tools: tools, Supervisor: t.chat, Person: t.chat, Talk: t.talk,

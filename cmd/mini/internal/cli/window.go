@@ -21,6 +21,7 @@ const (
 // several models, the one whose is first, unless a longer one is there for that.
 // Nothing ends where no window is known.
 func setWindow(cfg *configs.Resolved) error {
+	cfg.Agent.Estimate = tokens.For(modelsOf(cfg)[0].Model.Name).Messages
 	var chosen *agent.Window
 	largest := slices.Contains(cfg.Model.Route.On, string(model.ContextWindowExceeded))
 	for _, one := range modelsOf(cfg) {

@@ -26,6 +26,14 @@ import (
 // newModels makes what answers, and finds out before anything runs whether it
 // can answer for every instance.
 func newModels(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (runner.Models, error) {
+	models, err := newAnswering(cfg, isDemo, rows)
+	if err != nil {
+		return nil, err
+	}
+	return withSummaries(cfg, models, rows)
+}
+
+func newAnswering(cfg *configs.Resolved, isDemo bool, rows []datasets.Instance) (runner.Models, error) {
 	switch cfg.Model.Class {
 	case "scripted":
 		script, err := loadScript(cfg, isDemo)

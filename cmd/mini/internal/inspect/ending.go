@@ -72,6 +72,17 @@ func otherText(r trajectories.Record) (Kind, string) {
 			return Note, ""
 		}
 		return decisionText(d.Ruling)
+	case trajectories.TypeSummary:
+		if text := summaryText(r); text != "" {
+			return Alarm, text
+		}
+		return Note, ""
+	case trajectories.TypeCompaction:
+		var c trajectories.Compaction
+		if json.Unmarshal(r.Data, &c) != nil {
+			return Note, ""
+		}
+		return Note, compactionText(c)
 	case trajectories.TypeLimits:
 		var l trajectories.Limits
 		if json.Unmarshal(r.Data, &l) != nil {
@@ -80,6 +91,28 @@ func otherText(r trajectories.Record) (Kind, string) {
 		return Note, "limits: the user has raised them: " + limitsText(l)
 	}
 	return Note, ""
+}
+
+// summaryText is why there is no summary; nothing where there is one.
+func summaryText(r trajectories.Record) string {
+	var c trajectories.Call
+	if json.Unmarshal(trajectories.Lean(r.Data), &c) != nil || c.Error == "" {
+		return ""
+	}
+	return "summary: the call of the model failed: " + c.Error
+}
+
+// compactionText says what the model is shown from here on in place of what.
+func compactionText(c trajectories.Compaction) string {
+	text := fmt.Sprintf("compaction (%s): from here on the model is shown %s in place of %d, about %s tokens instead of %s",
+		c.Policy, report.Count(c.MessagesAfter, "message"), c.MessagesBefore, amount(c.TokensAfter), amount(c.TokensBefore))
+	if c.Fallback != "" {
+		text += "; extracts stand for summaries: " + c.Fallback
+	}
+	for _, r := range c.Replaced {
+		text += "\n" + r.Message.Content
+	}
+	return text
 }
 
 func limitsText(l trajectories.Limits) string {

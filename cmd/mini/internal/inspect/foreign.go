@@ -77,7 +77,7 @@ func (it *Item) sum(f *convert.File) {
 			if json.Unmarshal(r.Data, &m) == nil && m.Cause == trajectories.CauseReply {
 				it.Steps++
 			}
-		case trajectories.TypeCall:
+		case trajectories.TypeCall, trajectories.TypeSummary:
 			var c trajectories.Call
 			if json.Unmarshal(trajectories.Lean(r.Data), &c) == nil {
 				usage, cost = usage.Add(c.Usage), cost+c.Cost

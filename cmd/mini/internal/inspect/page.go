@@ -235,8 +235,33 @@ func (p *Page) ran(r *trajectories.Ran, label string) {
 	if r.Exception != "" {
 		p.add(Alarm, "exception", r.Exception)
 	}
+	for i := range r.Tools {
+		p.called(&r.Tools[i])
+	}
 	if n := len(r.Background); n > 0 {
 		p.add(Note, "", fmt.Sprintf("%d processes were left running", n))
+	}
+}
+
+// maxCall bounds the label of a call, in characters.
+const maxCall = 300
+
+// called shows what a command asked for by mini-tool: the call, and what the model
+// was not shown of it where that was no success.
+func (p *Page) called(c *trajectories.Called) {
+	call := strings.Join(append([]string{"mini-tool", c.Name}, c.Args...), " ")
+	if runes := []rune(call); len(runes) > maxCall {
+		call = string(runes[:maxCall]) + "..."
+	}
+	facts := []string{fmt.Sprintf("exit %d", c.ExitCode), seconds(time.Duration(c.Duration)), amount(int64(len(c.Output))) + " bytes"}
+	kind := Note
+	if c.ExitCode != 0 {
+		kind = Alarm
+	}
+	p.add(kind, "asked for "+call, strings.Join(facts, ", "))
+	p.add(Output, "", string(c.Errors))
+	if len(c.Details) > 0 {
+		p.add(Note, "", string(c.Details))
 	}
 }
 

@@ -76,7 +76,8 @@ type searcher struct {
 
 func (*searcher) wants(t trajectories.Type) bool {
 	switch t {
-	case trajectories.TypeMessage, trajectories.TypeExecution, trajectories.TypeOutcome, trajectories.TypeDiff, trajectories.TypeCheck, trajectories.TypeCall, trajectories.TypeDecision:
+	case trajectories.TypeMessage, trajectories.TypeExecution, trajectories.TypeOutcome, trajectories.TypeDiff, trajectories.TypeCheck, trajectories.TypeCall, trajectories.TypeDecision, trajectories.TypeTool,
+		trajectories.TypeSummary, trajectories.TypeCompaction:
 		return true
 	}
 	return false
@@ -151,6 +152,18 @@ func (*searcher) texts(r trajectories.Record) []string {
 			_, text := decisionText(d.Ruling)
 			return []string{text}
 		}
+	case trajectories.TypeTool:
+		var c trajectories.ToolCall
+		if json.Unmarshal(r.Data, &c) == nil {
+			return append([]string{string(c.Errors), string(c.Details), c.Name}, c.Args...)
+		}
+	case trajectories.TypeCompaction:
+		var c trajectories.Compaction
+		if json.Unmarshal(r.Data, &c) == nil {
+			return []string{compactionText(c)}
+		}
+	case trajectories.TypeSummary:
+		return []string{summaryText(r)}
 	case trajectories.TypeCheck:
 		var c trajectories.Check
 		if json.Unmarshal(r.Data, &c) == nil {

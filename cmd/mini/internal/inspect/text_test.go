@@ -83,7 +83,9 @@ func TestHostileTrajectory(t *testing.T) {
 			it := &Item{ID: a.Text, Path: "x", Status: a.Text, State: Ended, Verdict: a.Text, Flags: []string{a.Text}, Selected: true}
 			tr := &Trajectory{Item: it, Patch: a.Text, PatchFrom: a.Text, Problem: a.Text}
 			ts := &trajectories.Transcript{Outcome: &trajectories.Outcome{Class: trajectories.Class(a.Text), ExitStatus: a.Text, Error: a.Text, Hint: a.Text, Stack: a.Text, Warnings: []string{a.Text}}}
-			reply := trajectories.Entry{Ran: []trajectories.Ran{{Execution: trajectories.Execution{Command: a.Text, Output: []byte(a.Text), Exception: a.Text}, Told: -1}}}
+			reply := trajectories.Entry{Ran: []trajectories.Ran{{Execution: trajectories.Execution{Command: a.Text, Output: []byte(a.Text), Exception: a.Text}, Told: -1, Tools: []trajectories.Called{{ToolCall: trajectories.ToolCall{
+				Name: a.Text, Args: []string{a.Text}, Errors: []byte(a.Text), Details: []byte(a.Text), ExitCode: 1,
+			}}}}}}
 			reply.Cause, reply.Content, reply.Reasoning = trajectories.CauseReply, a.Text, a.Text
 			told := trajectories.Entry{}
 			told.Role, told.Cause, told.Content = "user", trajectories.Cause(a.Text), a.Text

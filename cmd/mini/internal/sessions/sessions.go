@@ -47,15 +47,25 @@ type Folder struct {
 
 // In finds the notes about a folder, by its path without links, below dir.
 func In(dir, folder string) (Folder, error) {
-	path, err := filepath.Abs(folder)
+	path, key, err := Key(folder)
+	if err != nil {
+		return Folder{}, err
+	}
+	return Folder{path: path, dir: filepath.Join(dir, key)}, nil
+}
+
+// Key is the path of a folder without links, and a name for it in a folder of
+// mini's own.
+func Key(folder string) (path, key string, err error) {
+	path, err = filepath.Abs(folder)
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return Folder{}, fmt.Errorf("find folder %s: %w", folder, err)
+		return "", "", fmt.Errorf("find folder %s: %w", folder, err)
 	}
 	sum := sha256.Sum256([]byte(path))
-	return Folder{path: path, dir: filepath.Join(dir, hex.EncodeToString(sum[:8]))}, nil
+	return path, hex.EncodeToString(sum[:8]), nil
 }
 
 // Held is a session that is open in this process, and in no other.

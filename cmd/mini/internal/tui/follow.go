@@ -120,6 +120,11 @@ func (p *follow) record(r trajectories.Record) {
 		if json.Unmarshal(r.Data, &d) == nil {
 			p.decision(d)
 		}
+	case trajectories.TypeCompaction:
+		var c trajectories.Compaction
+		if json.Unmarshal(r.Data, &c) == nil {
+			p.add(toldLine, fmt.Sprintf("the history was shortened (%s): %d messages are %d now", c.Policy, c.MessagesBefore, c.MessagesAfter))
+		}
 	case trajectories.TypeLimits:
 		p.add(toldLine, "the limits were raised")
 	case trajectories.TypeResume:

@@ -1,0 +1,235 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/tools"
+	"github.com/minibench/mini/agent/tools/host"
+	"github.com/minibench/mini/env"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ask has a script answer a call of the tool x.
+func ask(t *testing.T, script string, change func(*host.Config), req env.ToolRequest) agent.ToolAnswer {
+	t.Helper()
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no sh here")
+	}
+	c := host.Config{Name: "x", Command: []string{"sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}, Instance: "a__b-1"}
+	if change != nil {
+		change(&c)
+	}
+	one, err := host.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := tools.New(tools.Config{Tools: []tools.Tool{one}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Args = append([]string{"x"}, req.Args...)
+	return box.Answer(t.Context(), agent.Asked{ToolRequest: req})
+}
+
+func TestCall(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-secret")
+	req := env.ToolRequest{Args: []string{"a b", "-"}, Input: []byte("in\n"), Dir: "/testbed"}
+	tests := map[string]struct {
+		script          string
+		change          func(*host.Config)
+		code            int
+		output, errors  string
+		stderr          string // on record
+		bytes, exitCode int
+	}{
+		"the call": {
+			script: "cat", output: `{"name":"x","args":["a b","-"],"input":"in\n","dir":"/testbed","instance":"a__b-1"}` + "\n", bytes: 84,
+		},
+		"nothing read":     {script: "echo hi", output: "hi\n", bytes: 3},
+		"nothing said":     {script: "true"},
+		"no line feed":     {script: "printf hi", output: "hi", bytes: 2},
+		"a word aside":     {script: "echo hi; echo aside >&2", output: "hi\n", stderr: "aside\n", bytes: 3},
+		"no keys":          {script: `echo "[$OPENAI_API_KEY]"`, output: "[]\n", bytes: 3},
+		"a key by name":    {script: `echo "[$KEY]"`, change: func(c *host.Config) { c.Env = append(c.Env, "KEY=k") }, output: "[k]\n", bytes: 4},
+		"it fails":         {script: "echo half; echo no index >&2; exit 3", code: 1, output: "half\n", errors: "mini-tool: x: the program ended with exit status 3:\nno index\n", stderr: "no index\n", bytes: 5, exitCode: 3},
+		"it fails, silent": {script: "exit 4", code: 1, errors: "mini-tool: x: the program ended with exit status 4\n", exitCode: 4},
+		"it is killed":     {script: "kill -9 $$", code: 1, errors: "mini-tool: x: the program ended with signal: killed\n", exitCode: -1},
+		"it floods": {
+			script: "yes | head -c 5000000; yes no | head -c 3000000 >&2", change: func(c *host.Config) { c.MaxOutput = 10 },
+			output: "y\ny\ny\ny\ny\n\n[mini-tool: the last 4999990 of 5000000 bytes were left out]\n", stderr: "no\n*", bytes: 5000000,
+		},
+		"no UTF-8": {script: `printf 'a\377'; printf 'b\377' >&2`, output: "a\xff", stderr: "b\uFFFD", bytes: 2},
+		"a mistake": {
+			script: "echo never", change: func(c *host.Config) { c.Check = func(tools.Call) error { return tools.Usagef("too many") } },
+			code: 2, errors: "mini-tool: x: too many\nusage: mini-tool x ARGS...\n", exitCode: -99,
+		},
+		"a folder": {script: "pwd", change: func(c *host.Config) { c.Dir = "/" }, output: "/\n", bytes: 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := ask(t, test.script, test.change, req)
+			if got.ExitCode != test.code || string(got.Output) != test.output || string(got.Errors) != test.errors {
+				t.Errorf("%d %.300q %q, want %d %.300q %q", got.ExitCode, got.Output, got.Errors, test.code, test.output, test.errors)
+			}
+			var d host.Details
+			if raw, ok := got.Details.(json.RawMessage); ok {
+				if err := json.Unmarshal(raw, &d); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				d.ExitCode = -99
+			}
+			if want, more := strings.CutSuffix(test.stderr, "*"); !more && d.Stderr != want || len(d.Stderr) > 8<<10 || more && len(d.Stderr) < 1000 {
+				t.Errorf("stderr %.100q (%d bytes), want %q", d.Stderr, len(d.Stderr), test.stderr)
+			}
+			if d.ExitCode != test.exitCode || d.Bytes != int64(test.bytes) {
+				t.Errorf("exit code %d and %d bytes, want %d and %d", d.ExitCode, d.Bytes, test.exitCode, test.bytes)
+			}
+		})
+	}
+}
+
+// TestHanging ends with all that the program started, wherever that went.
+func TestHanging(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what leaves its group is found on Linux")
+	}
+	for name, test := range map[string]struct {
+		script string
+		output string
+	}{
+		"itself":              {script: `echo $$ > pid; echo begun; exec sleep 1000`, output: "begun\n"},
+		"a child":             {script: `sleep 1000 & echo $! > pid; wait`},
+		"a session":           {script: `setsid sh -c 'echo $$ > pid; exec sleep 1000' & wait`},
+		"a session, detached": {script: `(setsid sh -c 'echo $$ > pid; exec sleep 1000' < /dev/null > /dev/null 2>&1 &); sleep 1000`},
+		"deaf":                {script: `trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 1000; done`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			start := time.Now()
+			got := ask(t, test.script, func(c *host.Config) { c.Timeout, c.Dir = 700*time.Millisecond, dir }, env.ToolRequest{})
+			if want := "mini-tool: x: it took longer than the 700ms that it may take, and was stopped\n"; string(got.Errors) != want || got.ExitCode != 1 {
+				t.Errorf("%d %q, want %q", got.ExitCode, got.Errors, want)
+			}
+			if string(got.Output) != test.output {
+				t.Errorf("output %q, want %q", got.Output, test.output)
+			}
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			gone(t, filepath.Join(dir, "pid"))
+		})
+	}
+}
+
+// TestLeftBehind ends what a program leaves in its group, and does not wait for it.
+func TestLeftBehind(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are looked at in /proc")
+	}
+	dir := t.TempDir()
+	got := ask(t, `sleep 1000 & echo $! > pid; echo done`, func(c *host.Config) { c.Dir = dir }, env.ToolRequest{})
+	if got.ExitCode != 0 || string(got.Output) != "done\n" {
+		t.Errorf("%d %q %q", got.ExitCode, got.Output, got.Errors)
+	}
+	gone(t, filepath.Join(dir, "pid"))
+}
+
+// TestNobodyWaits ends the program with the command that asked.
+func TestNobodyWaits(t *testing.T) {
+	one, err := host.New(host.Config{Name: "x", Command: []string{"sleep", "1000"}})
+	if err != nil {
+		t.Skip(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("the command is over")) })
+	if _, err := one.Call(ctx, tools.Call{}); err == nil || err.Error() != "the command is over" {
+		t.Error(err)
+	}
+}
+
+// gone waits until a process is dead.
+func gone(t *testing.T, file string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat := filepath.Join("/proc", strings.TrimSpace(string(data)), "stat")
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(10 * time.Second); ; <-poll.C {
+		text, err := os.ReadFile(stat)
+		if err != nil || strings.Contains(string(text), ") Z ") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it lives: %s", text)
+		}
+	}
+}
+
+func TestNew(t *testing.T) {
+	for name, test := range map[string]struct {
+		config host.Config
+		err    string
+	}{
+		"no program":  {host.Config{Name: "x", Command: []string{"no-such-program-here"}}, `tool x: there is no such program that could be run: "no-such-program-here"`},
+		"no command":  {host.Config{Name: "x"}, "the command is empty"},
+		"a bad name":  {host.Config{Name: "x y", Command: []string{"true"}}, "is no name"},
+		"a directory": {host.Config{Name: "x", Command: []string{t.TempDir()}}, "could be run"},
+	} {
+		if _, err := host.New(test.config); err == nil || !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: error %v, want %q", name, err, test.err)
+		}
+	}
+	for usage, want := range map[string]string{"": "x ARGS...", "x A": "x A", "A B": "x A B", "xy": "x xy"} {
+		one, err := host.New(host.Config{Name: "x", Command: []string{"true"}, Usage: usage})
+		if err != nil || one.Spec().Usage != want {
+			t.Errorf("%q is %q (%v), want %q", usage, one.Spec().Usage, err, want)
+		}
+	}
+}
+
+func TestSearch(t *testing.T) {
+	one, err := host.Search(host.Config{Command: []string{"cat"}})
+	if err != nil {
+		t.Skip(err)
+	}
+	if got := one.Spec(); got.Name != "search" || got.Usage != "search [--limit N] QUERY" {
+		t.Errorf("%+v", got)
+	}
+	for args, want := range map[string]string{
+		"--limit 5 how to":  `{"name":"search","args":["--limit","5","how","to"],"dir":""}` + "\n",
+		"":                  "the query is missing",
+		"--limit 5":         "the query is missing",
+		"--limit 0 x":       "from 1 to 100",
+		"--limit":           "needs a value",
+		"--max 3 x":         `no flag "--max"`,
+		"-":                 "the query is missing",
+		"-- --limit really": `{"name":"search","args":["--","--limit","really"],"dir":""}` + "\n",
+	} {
+		res, err := one.Call(t.Context(), tools.Call{Args: strings.Fields(args)})
+		got := res.Output
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is %q, want %q", args, got, want)
+		}
+	}
+}

@@ -1,0 +1,309 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/tools"
+	"github.com/minibench/mini/agent/tools/mcp"
+	"github.com/minibench/mini/env"
+)
+
+// child is a server that is this test binary.
+func child(kind string) mcp.Config {
+	return mcp.Config{Name: "books", Command: []string{os.Args[0]}, Env: []string{asServer + "=" + kind}, Secrets: []string{"sk-secret"}, Timeout: 20 * time.Second}
+}
+
+// connect begins with a server, and makes a registry of its tools.
+func connect(t *testing.T, c mcp.Config) *tools.Registry {
+	t.Helper()
+	s, err := mcp.Connect(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	box, err := tools.New(tools.Config{Tools: mcp.Tools(func(string) bool { return false }, s)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return box
+}
+
+func ask(ctx context.Context, box *tools.Registry, line string) agent.ToolAnswer {
+	args, input, _ := strings.Cut(line, " < ")
+	return box.Answer(ctx, agent.Asked{ToolRequest: env.ToolRequest{Args: strings.Split(args, " "), Input: []byte(input)}})
+}
+
+// over HTTP, behind a token.
+func web(t *testing.T) mcp.Config {
+	t.Helper()
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return newServer() }, nil)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer sk-secret" {
+			http.Error(w, "who are you with "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return mcp.Config{Name: "books", URL: s.URL, Token: "sk-secret", Timeout: 20 * time.Second}
+}
+
+func TestCalls(t *testing.T) {
+	for name, config := range map[string]func(t *testing.T) mcp.Config{
+		"a program": func(*testing.T) mcp.Config { return child("good") },
+		"a URL":     web,
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := connect(t, config(t))
+			tests := map[string]struct {
+				line    string
+				code    int
+				output  string
+				errors  string
+				details string
+			}{
+				"text":            {line: "echo --text a", output: `{"text":"a"}` + "\n", details: `{"server":"books","tool":"echo","arguments":{"text":"a"}}`},
+				"values by type":  {line: "echo --text 5 --times 3 --loud --tags x --tags=7 --how slow", output: `{"how":"slow","loud":true,"tags":["x","7"],"text":"5","times":3}` + "\n"},
+				"a false one":     {line: "echo --loud false --text=", output: `{"loud":false,"text":""}` + "\n"},
+				"a list in JSON":  {line: `echo --text a --tags ["p","q"]`, output: `{"tags":["p","q"],"text":"a"}` + "\n"},
+				"whole":           {line: `echo --json {"text":"a","times":9007199254740993}`, output: `{"text":"a","times":9007199254740993}` + "\n"},
+				"input":           {line: `echo - < {"text":"a","odd key":1.5}`, output: `{"odd key":1.5,"text":"a"}` + "\n"},
+				"missing":         {line: "echo", code: 2, errors: "mini-tool: echo: --text is missing\nusage: mini-tool echo --text TEXT [--how fast|slow] [--loud true|false] [--tags TAGS ...] [--times N]\n       mini-tool echo --json OBJECT\n       mini-tool echo -"},
+				"no number":       {line: "echo --text a --times x", code: 2, errors: `--times is to be a whole number, not "x"`},
+				"no whole number": {line: `echo --json {"text":"a","times":1.5}`, code: 2, errors: `--times is to be a whole number, not 1.5`},
+				"no text":         {line: `echo --json {"text":1}`, code: 2, errors: "--text is to be a text, not 1"},
+				"no such word":    {line: "echo --text a --how soon", code: 2, errors: `--how is to be one of "fast", "slow", not "soon"`},
+				"in a list":       {line: `echo --json {"text":"a","tags":["x",1]}`, code: 2, errors: "--tags[1] is to be a text, not 1"},
+				"no such key":     {line: "echo --txet a", code: 2, errors: `there is no flag "--txet"; did you mean --text?`},
+				"no key in JSON":  {line: `echo --json {"text":"a","more":1}`, code: 2, errors: "--more is not known"},
+				"no key":          {line: "echo a", code: 2, errors: `"a" belongs to no key: arguments are written as --key VALUE`},
+				"no JSON":         {line: "echo - < {", code: 2, errors: "the standard input is no JSON: unexpected EOF"},
+				"empty input":     {line: "echo -", code: 2, errors: "the standard input is no JSON: it is empty"},
+				"two of JSON":     {line: "echo - < {} {}", code: 2, errors: "something follows"},
+				"no object":       {line: "echo --json []", code: 2, errors: "--json is no JSON object"},
+				"both":            {line: `echo --text a --json {"text":"b"}`, code: 2, errors: "--text stands beside the object"},
+				"it fails":        {line: "fail", code: 1, output: "no such book\n"},
+				"parts": {
+					line:    "show_all",
+					output:  "see\n[image, image/png, 1000 bytes: not shown]\n[audio, audio/wav, 1 bytes: not shown]\n[resource a: file:///a]\ninside\n",
+					details: `{"server":"books","tool":"show.all","structured":{"key":"[secret]","n":1}}`,
+				},
+				"structured": {line: "structured", output: "{\n  \"n\": 1\n}\n", details: `{"server":"books","tool":"structured","structured":{"n":1}}`},
+				"an error":   {line: "wrong", code: 1, errors: "out of paper, [secret]"},
+				"a secret":   {line: "leak", output: "the key is [secret]\n"},
+				"help":       {line: "help echo", output: "usage: mini-tool echo --text TEXT*\n\nSays what it was told\n\nSays what it was told. And more.\nMuch more.\n  text: (string) What to say.\n*"},
+			}
+			for name, test := range tests {
+				t.Run(name, func(t *testing.T) {
+					got := ask(t.Context(), box, test.line)
+					out := string(got.Output)
+					if begin, rest, more := strings.Cut(test.output, "*"); more {
+						if !strings.HasPrefix(out, begin) || !strings.Contains(out, strings.TrimSuffix(rest, "*")) {
+							t.Errorf("output:\n%s\nwant:\n%s", out, test.output)
+						}
+					} else if out != test.output {
+						t.Errorf("output %q, want %q", out, test.output)
+					}
+					if got.ExitCode != test.code || !strings.Contains(string(got.Errors), test.errors) || test.errors == "" && len(got.Errors) > 0 {
+						t.Errorf("%d %q, want %d %q", got.ExitCode, got.Errors, test.code, test.errors)
+					}
+					if data, _ := json.Marshal(got.Details); test.details != "" && string(data) != test.details {
+						t.Errorf("details %s, want %s", data, test.details)
+					}
+				})
+			}
+		})
+	}
+}
+
+func TestList(t *testing.T) {
+	s, err := mcp.Connect(t.Context(), child("good"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // it is always nil
+	info := s.Info()
+	if info.Name != "books" || info.Server != "books" || info.Version != "1.2" || len(info.Tools) != 9 {
+		t.Errorf("%+v", info)
+	}
+	names := func(list []tools.Tool) string {
+		var all []string
+		for _, one := range list {
+			all = append(all, one.Spec().Name)
+		}
+		return strings.Join(all, " ")
+	}
+	taken := func(name string) bool { return name == "echo" }
+	if got, want := names(mcp.Tools(taken, s)), "die books_echo fail hang leak pid show_all structured wrong"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	two, err := mcp.Connect(t.Context(), func() mcp.Config { c := child("good"); c.Name, c.Offer = "shelf", []string{"pid", "echo"}; return c }())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer two.Close() //nolint:errcheck // likewise
+	if got, want := names(mcp.Tools(taken, s, two)), "die books_echo fail hang leak books_pid show_all structured wrong shelf_echo shelf_pid"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestTrouble has servers that are of no use, one way or another: each is an
+// answer, and the next call begins anew.
+func TestTrouble(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind, line string
+		limit      time.Duration
+		code       int
+		errors     string
+		again      string // a call after it, which is answered
+	}{
+		"it dies in mid-call":            {"good", "die", 0, 1, "mini-tool: die: the MCP server books did not answer: ", "pid"},
+		"it hangs":                       {"good", "hang", time.Second, 1, "mini-tool: hang: it took longer than the 1s that it may take, and was stopped\n", "pid"},
+		"it does not even answer a ping": {"deaf", "t", time.Second, 1, "took longer", ""},
+		"garbage":                        {"garbage", "t", 0, 1, "the MCP server books did not answer: ", ""},
+		"an answer of another form":      {"other", "t", 0, 1, "the MCP server books did not answer: ", ""},
+		"flood":                          {"flood", "t", 0, 1, "the MCP server books did not answer: ", ""},
+		"chatter":                        {"chatter", "t", time.Second, 1, "took longer", ""},
+		"big":                            {"big", "t", 0, 0, "", ""},
+		"refuses":                        {"refuse", "t", 0, 2, "mini-tool: t: the server refuses it: x is missing\nusage: mini-tool t", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := child(test.kind)
+			if test.limit > 0 {
+				c.Timeout = test.limit
+			}
+			box := connect(t, c)
+			before := string(ask(t.Context(), box, "pid").Output)
+			for range 2 { // the second has another server
+				got := ask(t.Context(), box, test.line)
+				if got.ExitCode != test.code || !strings.Contains(string(got.Errors), test.errors) || test.errors == "" && len(got.Errors) > 0 {
+					t.Errorf("%d %q, want %d %q", got.ExitCode, got.Errors, test.code, test.errors)
+				}
+				if len(got.Output) > 70<<10 {
+					t.Errorf("%d bytes", len(got.Output))
+				}
+			}
+			if test.again == "" {
+				return
+			}
+			after := ask(t.Context(), box, test.again)
+			if after.ExitCode != 0 || (string(after.Output) == before) != (test.line == "hang") {
+				t.Errorf("%d %q %q, before %q", after.ExitCode, after.Output, after.Errors, before)
+			}
+		})
+	}
+}
+
+// TestDeathSaysWhy has what the program said last.
+func TestDeathSaysWhy(t *testing.T) {
+	box := connect(t, child("good"))
+	var wg sync.WaitGroup
+	for range 4 { // all of those under way are answered
+		wg.Go(func() {
+			if got := ask(t.Context(), box, "die"); got.ExitCode != 1 || !strings.Contains(string(got.Errors), "MCP server books") {
+				t.Errorf("%d %q", got.ExitCode, got.Errors)
+			}
+		})
+	}
+	wg.Wait()
+	if got := ask(t.Context(), box, "die"); !strings.Contains(string(got.Errors), "out of memory") {
+		t.Errorf("%q", got.Errors)
+	}
+}
+
+func TestConnect(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	moved := httptest.NewServer(http.RedirectHandler("http://198.51.100.1/mcp", http.StatusTemporaryRedirect))
+	defer moved.Close()
+	text := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
+	defer text.Close()
+	with := func(c mcp.Config, change func(*mcp.Config)) mcp.Config { change(&c); return c }
+	for name, test := range map[string]struct {
+		config mcp.Config
+		err    string
+	}{
+		"no program":       {mcp.Config{Name: "books", Command: []string{"no-such-program-here"}}, `MCP server books: there is no program "no-such-program-here" here`},
+		"it ends at once":  {child("refuses"), "it said last: ready"},
+		"its list is none": {child("garbled list"), "MCP server books: list tools"},
+		"endless pages":    {child("endless"), "more than 100 pages"},
+		"too many tools":   {child("many"), "more than 500 tools"},
+		"no such tool":     {with(child("good"), func(c *mcp.Config) { c.Offer = []string{"sing"} }), `it has no tool "sing"`},
+		"nobody listens":   {mcp.Config{Name: "books", URL: closed.URL}, "connection refused"},
+		"no URL":           {mcp.Config{Name: "books", URL: "books.example"}, "its URL is none of http or https"},
+		"the wrong token":  {with(web(t), func(c *mcp.Config) { c.Token = "sk-wrong" }), "MCP server books: "},
+		"sent elsewhere":   {mcp.Config{Name: "books", URL: moved.URL, Token: "sk-secret"}, "elsewhere"},
+		"no MCP at all":    {mcp.Config{Name: "books", URL: text.URL}, "MCP server books: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := mcp.Connect(t.Context(), test.config)
+			if err == nil {
+				t.Fatal("it connects", s.Close())
+			}
+			if want := test.err; want == "it said last: ready" {
+				if !strings.Contains(err.Error(), "it said last: no licence for [secret]") {
+					t.Error(err)
+				}
+			} else if !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+			if strings.Contains(err.Error(), "sk-") {
+				t.Errorf("a secret: %v", err)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(errors.New("the user has had enough")) })
+	if _, err := mcp.Connect(ctx, child("mute")); err == nil || !strings.Contains(err.Error(), "had enough") {
+		t.Error(err)
+	}
+}
+
+// TestClose ends the program, also one that does not heed the end of its input.
+func TestClose(t *testing.T) {
+	for _, kind := range []string{"good", "deaf"} {
+		c := child(kind)
+		c.Timeout = 500 * time.Millisecond
+		s, err := mcp.Connect(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := mcp.Tools(func(string) bool { return false }, s)
+		for _, one := range list {
+			if name := one.Spec().Name; name == "pid" || name == "t" {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				res, _ := one.Call(ctx, tools.Call{})
+				cancel()
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				if pid := strings.TrimSpace(res.Output); pid != "" {
+					if _, err := os.Stat(filepath.Join("/proc", pid)); err == nil {
+						t.Errorf("%s lives", pid)
+					}
+				}
+				if _, err := one.Call(t.Context(), tools.Call{}); err == nil || !strings.Contains(err.Error(), "it was closed") {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}

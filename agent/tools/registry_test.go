@@ -1,0 +1,296 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/tools"
+	"github.com/minibench/mini/env"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// tool is one that does what the test wants.
+type tool struct {
+	spec     tools.Spec
+	call     func(ctx context.Context, c tools.Call) (tools.Result, error)
+	prepared *[]string
+}
+
+func (t tool) Spec() tools.Spec { return t.spec }
+
+func (t tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) { return t.call(ctx, c) }
+
+func (t tool) Prepare(context.Context, env.Environment) error {
+	if t.prepared != nil {
+		*t.prepared = append(*t.prepared, t.spec.Name)
+	}
+	return nil
+}
+
+func says(name, text string) tool {
+	return tool{spec: tools.Spec{Name: name, Usage: name + " TEXT", About: "Says " + name + "."}, call: func(context.Context, tools.Call) (tools.Result, error) {
+		return tools.Result{Output: text}, nil
+	}}
+}
+
+func registry(t *testing.T, c tools.Config) *tools.Registry {
+	t.Helper()
+	r, err := tools.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func ask(t *testing.T, r *tools.Registry, args ...string) agent.ToolAnswer {
+	t.Helper()
+	return r.Answer(t.Context(), agent.Asked{ToolRequest: env.ToolRequest{Args: args}})
+}
+
+func TestNew(t *testing.T) {
+	tests := map[string]struct {
+		names, allow []string
+		err          string
+	}{
+		"fine":            {names: []string{"a", "a-b_C9"}},
+		"none":            {},
+		"twice":           {names: []string{"a", "b", "a"}, err: `two tools are called "a"`},
+		"no name":         {names: []string{""}, err: "no name"},
+		"help":            {names: []string{"help"}, err: `no tool may be called "help"`},
+		"a flag":          {names: []string{"-x"}, err: "is no name"},
+		"a path":          {names: []string{"../x"}, err: "is no name"},
+		"a space":         {names: []string{"a b"}, err: "is no name"},
+		"a line feed":     {names: []string{"a\n"}, err: "is no name"},
+		"just short":      {names: []string{strings.Repeat("x", tools.MaxName)}},
+		"too long":        {names: []string{strings.Repeat("x", tools.MaxName+1)}, err: "too long"},
+		"allowed":         {names: []string{"a", "b"}, allow: []string{"b"}},
+		"allowed, no one": {names: []string{"search", "note"}, allow: []string{"serch"}, err: `"serch" may be called, and is no tool here; did you mean "search"?`},
+		"allowed, far":    {names: []string{"search"}, allow: []string{"quux"}, err: `"quux" may be called, and is no tool here`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var c tools.Config
+			for _, n := range test.names {
+				c.Tools = append(c.Tools, says(n, ""))
+			}
+			c.Allow = test.allow
+			_, err := tools.New(c)
+			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("error %v, want %q", err, test.err)
+			}
+		})
+	}
+}
+
+func TestAllow(t *testing.T) {
+	var prepared []string
+	local := tool{spec: tools.Spec{Name: "read", Local: true}, prepared: &prepared}
+	one, skill := says("one", "1"), says("skill", "s")
+	one.prepared = &prepared
+	c := tools.Config{Tools: []tools.Tool{skill, local, one, says("two", "2")}, Skills: []agent.Ability{{Name: "bisect"}}}
+	all := registry(t, c)
+	c.Allow = []string{"two", "one"}
+	some := registry(t, c)
+	tests := map[string]struct {
+		box      *tools.Registry
+		names    string
+		local    string
+		skills   int
+		prepared string
+	}{
+		"all":               {all, "skill read one two", "read", 1, "read one"},
+		"allowed":           {some, "one two", "", 0, "one"},
+		"fewer":             {all.Restrict([]string{"read", "Bash", "skill"}), "skill read", "read", 1, "read"},
+		"fewer of those":    {some.Restrict([]string{"read", "two"}), "two", "", 0, ""},
+		"none":              {all.Restrict(nil), "", "", 0, ""},
+		"all, as they were": {all, "skill read one two", "read", 1, "read one"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			prepared = nil
+			if err := test.box.Prepare(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			a := test.box.Abilities()
+			var names []string
+			for _, one := range a.Tools {
+				names = append(names, one.Name)
+			}
+			if got := strings.Join(names, " "); got != test.names || !slices.Equal(names, test.box.Names()) {
+				t.Errorf("tools %q, want %q", got, test.names)
+			}
+			if got := strings.Join(a.Local, " "); got != test.local || len(a.Skills) != test.skills {
+				t.Errorf("local %q and %d skills, want %q and %d", got, len(a.Skills), test.local, test.skills)
+			}
+			if got := strings.Join(prepared, " "); got != test.prepared {
+				t.Errorf("prepared %q, want %q", got, test.prepared)
+			}
+			for _, name := range []string{"one", "two"} {
+				if got := ask(t, test.box, name).ExitCode == 0; got != slices.Contains(names, name) {
+					t.Errorf("%s was called: %v", name, got)
+				}
+			}
+		})
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	type loop struct{ Self *loop }
+	endless := &loop{}
+	endless.Self = endless
+	gives := func(r tools.Result, err error) func(context.Context, tools.Call) (tools.Result, error) {
+		return func(context.Context, tools.Call) (tools.Result, error) { return r, err }
+	}
+	make := func(name string, most int, call func(context.Context, tools.Call) (tools.Result, error)) tools.Tool {
+		return tool{spec: tools.Spec{Name: name, Usage: name + " A\n" + name + " B", About: "Does " + name + ".", MaxOutput: most}, call: call}
+	}
+	r := registry(t, tools.Config{MaxOutput: 10, Tools: []tools.Tool{
+		make("fine", 0, func(_ context.Context, c tools.Call) (tools.Result, error) {
+			return tools.Result{Output: strings.Join(c.Args, "|")}, nil
+		}),
+		make("code", 0, gives(tools.Result{Output: "no", ExitCode: 3, Details: map[string]int{"n": 1}}, nil)),
+		make("wrong", 0, gives(tools.Result{}, tools.Usagef("A is missing"))),
+		make("wrapped", 0, gives(tools.Result{}, errors.Join(tools.Usagef("A is missing")))),
+		make("fails", 0, gives(tools.Result{Output: "half"}, errors.New("disk full"))),
+		make("panics", 0, func(context.Context, tools.Call) (tools.Result, error) { panic("oh") }),
+		make("long", 0, gives(tools.Result{Output: "123456789äöü"}, nil)),
+		make("longer", 12, gives(tools.Result{Output: "123456789äöü"}, nil)),
+		make("loud", 0, gives(tools.Result{}, errors.New(strings.Repeat("x", 100_000)))),
+		make("nan", 0, gives(tools.Result{Details: math.NaN()}, nil)),
+		make("loop", 0, gives(tools.Result{Details: endless}, nil)),
+		make("huge", 0, gives(tools.Result{Details: strings.Repeat("x", 1<<20)}, nil)),
+		make("null", 0, gives(tools.Result{Details: (*loop)(nil)}, nil)),
+		tool{spec: tools.Spec{Name: "read", Local: true}},
+	}})
+	tests := map[string]struct {
+		args                    []string
+		code                    int
+		output, errors, details string // output and details whole, where they are short
+	}{
+		"fine":               {args: []string{"fine", "a", "-"}, output: "a|-"},
+		"none":               {output: "usage: mini-tool NAME ARGS...*  mini-tool fine A\n  mini-tool fine B\n      Does fine.\n*mini-tool null A*"},
+		"help":               {args: []string{"help"}, output: "usage: mini-tool NAME*mini-tool code A*"},
+		"--help":             {args: []string{"--help"}, output: "usage: mini-tool NAME*mini-tool code A*"},
+		"help for one":       {args: []string{"help", "fine"}, output: "usage: mini-tool fine A\n       mini-tool fine B\n\nDoes fine.\n"},
+		"one, --help":        {args: []string{"fine", "--help"}, output: "usage: mini-tool fine A\n       mini-tool fine B\n\nDoes fine.\n"},
+		"help for none":      {args: []string{"help", "fone"}, code: 2, errors: `mini-tool: there is no tool "fone"; did you mean "fine"?*tools: fine, code, *, read` + "\n"},
+		"help for local":     {args: []string{"read", "-h"}, output: "usage: mini-tool read\n"},
+		"unknown":            {args: []string{"coed"}, code: 2, errors: `mini-tool: there is no tool "coed"; did you mean "code"?*tools: fine, code, *`},
+		"unknown, and long":  {args: []string{strings.Repeat("y", 1000)}, code: 2, errors: `mini-tool: there is no tool "yyy*` + "y\"\ntools: *"},
+		"exit code, details": {args: []string{"code"}, code: 3, output: "no", details: `{"n":1}`},
+		"mistake":            {args: []string{"wrong"}, code: 2, errors: "mini-tool: wrong: A is missing\nusage: mini-tool wrong A\n       mini-tool wrong B\n"},
+		"mistake, wrapped":   {args: []string{"wrapped"}, code: 2, errors: "mini-tool: wrapped: A is missing\nusage: *"},
+		"failure":            {args: []string{"fails"}, code: 1, output: "half", errors: "mini-tool: fails: disk full\n"},
+		"panic":              {args: []string{"panics"}, code: 1, errors: "mini-tool: panics: it broke down, by a defect of its own: oh\n", details: `{"panic":"oh","stack":"goroutine*`},
+		"cut at a character": {args: []string{"long"}, output: "123456789\n[mini-tool: the last 6 of 15 bytes were left out]\n"},
+		"its own bound":      {args: []string{"longer"}, output: "123456789ä\n[mini-tool: the last 4 of 15 bytes were left out]\n"},
+		"long error":         {args: []string{"loud"}, code: 1, errors: "mini-tool: loud: xxx*bytes were left out]\n\n"},
+		"no JSON":            {args: []string{"nan"}, details: `{"details_lost":"json: unsupported value*`},
+		"endless JSON":       {args: []string{"loop"}, details: `{"details_lost":"json: unsupported value*`},
+		"huge details":       {args: []string{"huge"}, details: `{"details_too_long":1048578}`},
+		"no details":         {args: []string{"null"}},
+		"local":              {args: []string{"read", "x"}, code: 1, errors: "mini-tool: read: *sandbox*"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := ask(t, r, test.args...)
+			details := ""
+			if got.Details != nil {
+				data, err := json.Marshal(got.Details)
+				if err != nil {
+					t.Fatal(err)
+				}
+				details = string(data)
+			}
+			like(t, "output", string(got.Output), test.output)
+			like(t, "errors", string(got.Errors), test.errors)
+			like(t, "details", details, test.details)
+			if got.ExitCode != test.code {
+				t.Errorf("exit code %d, want %d", got.ExitCode, test.code)
+			}
+			if len(got.Output)+len(got.Errors) > env.MaxToolAnswer || len(got.Errors) > 20<<10 || !utf8.Valid(got.Output) {
+				t.Errorf("%d and %d bytes", len(got.Output), len(got.Errors))
+			}
+		})
+	}
+}
+
+// like holds a text against parts of it, in order, with a * for what is between.
+func like(t *testing.T, what, got, want string) {
+	t.Helper()
+	rest, parts := got, strings.Split(want, "*")
+	for i, part := range parts {
+		at := strings.Index(rest, part)
+		if at < 0 || i == 0 && at > 0 || i == len(parts)-1 && part != "" && !strings.HasSuffix(rest, part) || want == "" && got != "" || len(parts) == 1 && got != want {
+			t.Errorf("%s:\n%.600s\nwant:\n%s", what, got, want)
+			return
+		}
+		rest = rest[at+len(part):]
+	}
+}
+
+// TestTimeouts has no clock but that of the bubble.
+func TestTimeouts(t *testing.T) {
+	heeds := func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+		<-ctx.Done()
+		return tools.Result{}, context.Cause(ctx)
+	}
+	tests := map[string]struct {
+		spec   time.Duration
+		call   func(ctx context.Context, c tools.Call) (tools.Result, error)
+		caller time.Duration // how long somebody waits for the answer
+		took   time.Duration
+		errors string
+	}{
+		"heeds the registry's": {call: heeds, took: 5 * time.Second, errors: "mini-tool: x: it took longer than the 5s that it may take, and was stopped\n"},
+		"heeds its own":        {spec: time.Second, call: heeds, took: time.Second, errors: "mini-tool: x: it took longer than the 1s that it may take, and was stopped\n"},
+		"heeds nothing": {call: func(context.Context, tools.Call) (tools.Result, error) {
+			time.Sleep(time.Hour)
+			return tools.Result{Output: "late"}, nil
+		}, took: 5*time.Second + tools.Grace, errors: "mini-tool: x: it took longer*"},
+		"says something at the end": {call: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+			<-ctx.Done()
+			return tools.Result{Output: "partly"}, nil
+		}, took: 5 * time.Second},
+		"no bound, nobody waits": {spec: -1, call: heeds, caller: time.Hour, took: time.Hour, errors: "mini-tool: x: context *"},
+		"no bound, heeds nothing": {spec: -1, call: func(context.Context, tools.Call) (tools.Result, error) {
+			time.Sleep(2 * time.Hour)
+			return tools.Result{}, nil
+		}, caller: time.Hour, took: time.Hour + tools.Grace, errors: "mini-tool: x: it was stopped, and did not end\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := registry(t, tools.Config{Timeout: 5 * time.Second, Tools: []tools.Tool{tool{spec: tools.Spec{Name: "x", Timeout: test.spec}, call: test.call}}})
+				ctx := t.Context()
+				if test.caller > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithCancel(ctx)
+					time.AfterFunc(test.caller, cancel)
+				}
+				start := time.Now()
+				got := r.Answer(ctx, agent.Asked{ToolRequest: env.ToolRequest{Args: []string{"x"}}})
+				if took := time.Since(start); took != test.took {
+					t.Errorf("it took %v, want %v", took, test.took)
+				}
+				like(t, "errors", string(got.Errors), test.errors)
+				if want := min(len(test.errors), 1); got.ExitCode != want {
+					t.Errorf("exit code %d, want %d", got.ExitCode, want)
+				}
+				time.Sleep(3 * time.Hour) // until the one that heeds nothing is over
+			})
+		})
+	}
+}

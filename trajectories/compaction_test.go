@@ -1,0 +1,243 @@
+package trajectories_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/trajectories"
+)
+
+// pages are records by hand.
+type pages []trajectories.Record
+
+func (p *pages) add(t trajectories.Type, data any) int {
+	raw, err := trajectories.Encode(data)
+	if err != nil {
+		panic(err)
+	}
+	n := len(*p)
+	*p = append(*p, trajectories.Record{ID: n + 1, Parent: n, Type: t, Data: raw})
+	return n + 1
+}
+
+func (p *pages) say(role model.Role, cause trajectories.Cause, text string) int {
+	return p.add(trajectories.TypeMessage, trajectories.Message{Message: model.Message{Role: role, Content: text}, Cause: cause})
+}
+
+// step is a call, its reply and what that gave.
+func (p *pages) step(n int) (reply, answer int) {
+	p.add(trajectories.TypeCall, trajectories.Call{Cost: 1, Tries: 1})
+	reply = p.say(model.Assistant, trajectories.CauseReply, fmt.Sprint("reply ", n))
+	return reply, p.say(model.User, trajectories.CauseObservation, fmt.Sprint("output ", n))
+}
+
+func (p pages) all() iter.Seq2[trajectories.Record, error] {
+	return func(yield func(trajectories.Record, error) bool) {
+		for _, r := range p {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// shortened is an attempt with all that compactions can be mixed with.
+func shortened() pages {
+	var p pages
+	stands := func(from, to int, join bool, text string) trajectories.Replacement {
+		return trajectories.Replacement{From: from, To: to, Join: join, Message: model.Message{Role: model.User, Content: text}}
+	}
+	p.add(trajectories.TypeHeader, trajectories.Header{Format: trajectories.Format, InstanceID: "i", Attempt: 1})
+	p.say(model.System, trajectories.CausePrompt, "system")
+	p.say(model.User, trajectories.CausePrompt, "task")
+	first, second := p.step(1)
+	p.say(model.User, trajectories.CauseSteer, "steer")
+	_, third := p.step(2)
+	// One output is elided: nothing else changes.
+	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "elide", Replaced: []trajectories.Replacement{stands(second, second, false, "[1]")}})
+	_, fourth := p.step(3)
+	// Steps 1 and 2 are summed up, around the word of a person.
+	p.add(trajectories.TypeSummary, trajectories.Call{Cost: 5, Tries: 1})
+	compaction := p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", Replaced: []trajectories.Replacement{
+		stands(first, second, true, "sum 1"), stands(third-1, third, true, "sum 2"),
+	}})
+	// A call that is lost, and a compaction that is left behind.
+	p.step(99)
+	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", Replaced: []trajectories.Replacement{stands(first, fourth, true, "never")}})
+	p.add(trajectories.TypeResume, trajectories.Resume{Record: compaction})
+	p[len(p)-1].Parent = compaction
+	// A tail, which joins the output; and one policy's choice of what is shown.
+	p.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{{From: 2, To: fourth}}, Tail: "tail"})
+	_, fifth := p.step(4)
+	p.add(trajectories.TypeContext, trajectories.Context{Sent: []trajectories.ContextPart{
+		{From: 2, To: 2}, {From: 3, To: third}, {Message: &model.Message{Role: model.Assistant, Content: "own"}},
+	}, Tail: "tail 2"})
+	p.step(5)
+	// What stands for steps is replaced again, with more.
+	p.add(trajectories.TypeCompaction, trajectories.Compaction{Policy: "summarize", Replaced: []trajectories.Replacement{stands(third-1, fifth, true, "sum 3")}})
+	p.step(6)
+	return p
+}
+
+var shortenedPrompts = []string{
+	"system|task",
+	"system|task|reply 1|output 1|steer",
+	"system|task|reply 1|[1]|steer|reply 2|output 2",
+	"system|task+sum 1+steer+sum 2|reply 3|output 3",
+	"system|task+sum 1+steer+sum 2|reply 3|output 3+tail",
+	"system|task+sum 1+steer+sum 2|own|tail 2",
+	"system|task+sum 1+steer+sum 3|reply 5|output 5",
+}
+
+func promptsOf(t *testing.T, records iter.Seq2[trajectories.Record, error]) []string {
+	t.Helper()
+	var all []string
+	for p, err := range trajectories.Prompts(records) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, line(p.Messages))
+	}
+	return all
+}
+
+func line(messages []model.Message) string {
+	var texts []string
+	for _, m := range messages {
+		texts = append(texts, strings.ReplaceAll(m.Content, "\n\n", "+"))
+	}
+	return strings.Join(texts, "|")
+}
+
+func TestPromptsAfterCompactions(t *testing.T) {
+	p := shortened()
+	if diff := cmp.Diff(shortenedPrompts, promptsOf(t, p.all())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A transcript says for each reply what was sent for it, so that nobody who reads
+// contexts has to know of compactions; and the records made of it say the same.
+func TestTranscriptsAfterCompactions(t *testing.T) {
+	p := shortened()
+	tr, err := trajectories.Gather(p.all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tr.Compactions) != 3 {
+		t.Errorf("%d compactions hold, want 3", len(tr.Compactions))
+	}
+	var got []string
+	var records []int
+	for i, e := range tr.Entries {
+		records = append(records, e.Record)
+		if e.Cause != trajectories.CauseReply {
+			continue
+		}
+		var sent []model.Message
+		if e.Context == nil {
+			for _, m := range tr.Entries[:i] {
+				sent = append(sent, m.Message.Message)
+			}
+		} else {
+			at, own := e.Context.Picked(records[:i])
+			for _, n := range at {
+				if n >= 0 {
+					sent = append(sent, tr.Entries[n].Message.Message)
+					continue
+				}
+				sent, own = append(sent, own[0]), own[1:]
+			}
+		}
+		got = append(got, line(sent))
+	}
+	want := slices.Delete(slices.Clone(shortenedPrompts), 3, 4) // whose reply is left behind
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("by contexts (-want +got):\n%s", diff)
+	}
+	// The call that was lost comes last.
+	again := promptsOf(t, tr.Records())
+	if diff := cmp.Diff(want, again[:len(again)-1]); diff != "" {
+		t.Errorf("by the records of the transcript (-want +got):\n%s", diff)
+	}
+}
+
+// The .traj.json has the whole conversation, and says of each reply whether it was
+// asked with less; what summaries took is part of the cost.
+func TestDeriveAfterCompactions(t *testing.T) {
+	p := shortened()
+	dir := t.TempDir()
+	journal, out := filepath.Join(dir, "journal.jsonl"), filepath.Join(dir, "a.traj.json")
+	if err := trajectories.Write(journal, p.all()); err != nil {
+		t.Fatal(err)
+	}
+	if err := trajectories.Derive(journal, out); err != nil {
+		t.Fatal(err)
+	}
+	var traj struct {
+		Info struct {
+			Stats struct {
+				Cost  float64 `json:"instance_cost"`
+				Calls int     `json:"api_calls"`
+			} `json:"model_stats"`
+		}
+		Messages []struct {
+			Role  string
+			Extra struct{ Compactions int }
+		}
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &traj); err != nil {
+		t.Fatal(err)
+	}
+	var counts []int
+	for _, m := range traj.Messages {
+		if m.Role == "assistant" {
+			counts = append(counts, m.Extra.Compactions)
+		}
+	}
+	if diff := cmp.Diff([]int{0, 0, 1, 2, 2, 3}, counts); diff != "" {
+		t.Errorf("compactions before each reply (-want +got):\n%s", diff)
+	}
+	if traj.Info.Stats.Cost != 12 || traj.Info.Stats.Calls != 7 {
+		t.Errorf("%d calls for %v", traj.Info.Stats.Calls, traj.Info.Stats.Cost)
+	}
+}
+
+// Whatever stands in a compaction of somebody's journal, reading it ends.
+func TestHostileCompactions(t *testing.T) {
+	for name, replaced := range map[string]string{
+		"backwards":   `[{"from":9,"to":2,"message":{"role":"user","content":"x"}}]`,
+		"overlapping": `[{"from":2,"to":5,"message":{"role":"user","content":"x"}},{"from":4,"to":9,"join":true,"message":{"role":"user","content":"y"}}]`,
+		"beyond":      `[{"from":-5,"to":99999999999,"join":true,"message":{"role":"user","content":"x"}}]`,
+		"of nothing":  `[{"from":5000,"to":6000,"message":{"role":"tool","content":"x"}}]`,
+		"null":        `null`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := shortened()
+			for i, r := range p {
+				if r.Type == trajectories.TypeCompaction {
+					p[i].Data = json.RawMessage(`{"policy":"p","replaced":` + replaced + `}`)
+				}
+			}
+			if n := len(promptsOf(t, p.all())); n != len(shortenedPrompts) {
+				t.Errorf("%d prompts", n)
+			}
+			if _, err := trajectories.Gather(p.all()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
