@@ -82,7 +82,7 @@ func (a *abilities) manifest() (*runner.Abilities, error) {
 			more.manifest(&m)
 		}
 	}
-	if c := a.cfg.Agent.Compaction; c != "off" {
+	if c := a.cfg.Agent.Compaction; c != "" && c != "off" {
 		m.Compaction = c
 	}
 	if notes := a.cfg.Memory.Notes; notes != "off" {

@@ -213,6 +213,9 @@ func (j *job) begin(ctx context.Context, said io.Writer, b *runner.Batch, enviro
 	if err != nil {
 		return runner.Summary{}, before(err)
 	}
+	if c := j.cfg.Agent.Compaction; can == nil && c != "" && c != "off" {
+		can = &runner.Abilities{Compaction: c}
+	}
 	changed, err := b.Folder.Begin(runner.Manifest{
 		Profile: j.profile(), Abilities: can,
 		MiniVersion: Version,
