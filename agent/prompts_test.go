@@ -24,26 +24,95 @@ func TestShippedPrompts(t *testing.T) {
 	for _, name := range []string{"mini", "swebench"} {
 		for _, speaks := range protocol.Names {
 			t.Run(name+"-"+speaks, func(t *testing.T) {
-				got := prompts(t, name, speaks)
-				file := filepath.Join("testdata", "prompts", name+"-"+speaks+".golden")
-				if *update {
-					if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(string(want), got); diff != "" {
-					t.Errorf("the prompts changed (-want +got):\n%s", diff)
-				}
+				golden(t, name+"-"+speaks, prompts(t, name, speaks, agent.Abilities{}))
 			})
 		}
 	}
 }
 
-func prompts(t *testing.T, name, speaks string) string {
+// The same where commands can ask for something: what there is, and nothing else.
+func TestShippedPromptsTellOfAbilities(t *testing.T) {
+	tools := []agent.Ability{
+		{Name: "edit", Usage: "edit FILE OLD NEW", About: "replaces a text that occurs once"},
+		{Name: "note", Usage: "note add [--category C] TEXT\nnotes [--category C]", About: "keeps what is to be known later,\nand tells it again"},
+	}
+	skills := []agent.Ability{{Name: "bisect", Usage: "skill bisect", About: "find the commit that broke something"}}
+	for name, can := range map[string]agent.Abilities{
+		"tools": {Tools: tools}, "skills": {Skills: skills}, "all": {Tools: tools, Skills: skills},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, off := prompts(t, "mini", "text", can), prompts(t, "mini", "text", agent.Abilities{})
+			begun, rest, _ := strings.Cut(off, "\n\n=====")
+			text, ok := strings.CutPrefix(got, begun)
+			if text, ok = strings.CutSuffix(text, rest); !ok {
+				t.Fatalf("more than the end of the system prompt is another:\n%s", got)
+			}
+			golden(t, "abilities-"+name, strings.TrimSuffix(text, "\n\n====="))
+			if batch := prompts(t, "swebench", "tools", can); !strings.Contains(batch, text) {
+				t.Errorf("swebench says it otherwise:\n%s", batch)
+			}
+		})
+	}
+}
+
+// A template that misuses an ability is found before there is one.
+func TestTemplatesAreCheckedWithAbilities(t *testing.T) {
+	for template, want := range map[string]string{
+		"{{range .tools}}{{.nmae}}{{end}}":             `map has no entry for key "nmae"`,
+		"{{if .skills}}{{(index .skills 0).x}}{{end}}": `map has no entry for key "x"`,
+		"{{range .tolls}}{{.name}}{{end}}":             "unknown variable .tolls",
+		"{{(index .tools 0).name}}":                    "index out of range",
+	} {
+		_, err := agent.New(agent.Config{SystemTemplate: template})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", template, err, want)
+		}
+	}
+}
+
+// A prompt of somebody's own that says nothing of what there is.
+func TestUntold(t *testing.T) {
+	all := agent.Abilities{Tools: []agent.Ability{{Name: "read"}}, Skills: []agent.Ability{{Name: "pdf"}}}
+	for _, tt := range []struct {
+		system, instance string
+		can              agent.Abilities
+		want             string
+	}{
+		{"You are a clerk.", "{{.task}}", all, "tools skills"},
+		{"You are a clerk.", "{{.task}}", agent.Abilities{}, ""},
+		{"{{range .tools}}{{.usage}}{{end}}", "{{.task}}", all, "skills"},
+		{"Say mini-tool read FILE.", "{{.task}}{{range .skills}}{{.name}}{{end}}", all, ""},
+		{"", "mini-tool skill pdf", agent.Abilities{Skills: all.Skills}, ""},
+		{"You are a mini-toolsmith.", "{{.task}}", agent.Abilities{Tools: all.Tools}, "tools"},
+	} {
+		a, err := agent.New(agent.Config{SystemTemplate: tt.system, InstanceTemplate: tt.instance})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(a.Untold(tt.can), " "); got != tt.want {
+			t.Errorf("%q, %q: %q, want %q", tt.system, tt.instance, got, tt.want)
+		}
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "prompts", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("the prompts changed (-want +got):\n%s", diff)
+	}
+}
+
+func prompts(t *testing.T, name, speaks string, can agent.Abilities) string {
 	t.Helper()
 	layer, err := configs.Shipped(name)
 	if err != nil {
@@ -59,7 +128,7 @@ func prompts(t *testing.T, name, speaks string) string {
 		t.Fatal(err)
 	}
 	info := env.Info{System: "Linux", Release: "6.1", Machine: "x86_64", Dir: "/testbed"}
-	system, task, err := a.Prompts(agent.Task{Text: "It is broken."}, info)
+	system, task, err := a.Prompts(agent.Task{Text: "It is broken."}, info, can)
 	if err != nil {
 		t.Fatal(err)
 	}

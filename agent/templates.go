@@ -54,8 +54,18 @@ func parseTemplates(cfg Config, p protocol.Protocol) (templates, error) {
 	return t, t.check(sampleVariables(cfg))
 }
 
-// check renders everything with vars, in the shapes that templates tell apart.
+// check renders everything with vars, in the shapes that templates tell apart:
+// with nothing that commands could ask for, and with something.
 func (t templates) check(vars map[string]any) error {
+	for _, can := range sampleAbilities {
+		if err := t.checkWith(merged(vars, can.variables())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t templates) checkWith(vars map[string]any) error {
 	for _, p := range []prompt{t.system, t.instance, t.startup} {
 		if _, err := p.render(vars); err != nil {
 			return err

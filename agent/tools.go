@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
@@ -137,11 +138,12 @@ func (r *run) equip(ctx context.Context) error {
 	return nil
 }
 
-// described are abilities as templates have them.
+// described are abilities as templates have them: about is one line, whoever wrote
+// it.
 func described(all []Ability) []map[string]any {
 	list := make([]map[string]any, len(all))
 	for i, a := range all {
-		list[i] = map[string]any{"name": a.Name, "usage": a.Usage, "about": a.About}
+		list[i] = map[string]any{"name": a.Name, "usage": a.Usage, "about": strings.Join(strings.Fields(a.About), " ")}
 	}
 	return list
 }

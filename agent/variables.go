@@ -65,17 +65,21 @@ var (
 
 // variables are those of a session at this moment.
 func (c Config) variables(t Task, info env.Info, can Abilities, steps int, cost, elapsed float64) map[string]any {
-	return map[string]any{
+	return merged(can.variables(), map[string]any{
 		"task": t.Text, "instance": orEmpty(t.Instance),
 		"system": info.System, "node": info.Node, "release": info.Release, "version": info.Version, "machine": info.Machine,
 		"cwd": info.Dir, "network": info.Network,
-		"tools": described(can.Tools), "skills": described(can.Skills),
 		"protocol": c.protocolName(), "action_tag": cmp.Or(c.ActionTag, protocol.DefaultTag), "tool_calls": cmp.Or(c.ToolCalls, CallsAll),
 		"image_marker": c.imageMarker(),
 		"step_limit":   c.StepLimit, "cost_limit": c.CostLimit, "wall_time_limit_seconds": c.WallTimeLimit,
 		"timeout_seconds": c.Timeout.Seconds(),
 		"n_model_calls":   steps, "model_cost": cost, "elapsed_seconds": elapsed,
-	}
+	})
+}
+
+// variables are those that tell of abilities.
+func (can Abilities) variables() map[string]any {
+	return map[string]any{"tools": described(can.Tools), "skills": described(can.Skills)}
 }
 
 func observed(v view, r env.Result, exception string) map[string]any {
@@ -112,6 +116,10 @@ func sampleVariables(c Config) map[string]any {
 var columnRef = regexp.MustCompile(`\.instance\.([\pL_][\pL\pN_]*)`)
 
 var (
+	sampleAbilities = []Abilities{{}, {
+		Tools:  []Ability{{"note", "note add TEXT\nnotes", "keeps a note"}, {"skill", "skill NAME", "prints a skill"}},
+		Skills: []Ability{{"reproduce", "skill reproduce", "write a minimal reproduction"}},
+	}}
 	sampleObservations = []map[string]any{
 		observed(view{text: "output\n"}, env.Result{}, ""),
 		observed(view{text: "h\nt", head: "h", tail: "t", isElided: true}, env.Result{ExitCode: -1, TimedOut: true}, "killed"),

@@ -1,9 +1,12 @@
 // Package configs holds mini's configuration: the shipped defaults, and the
 // layers on top of them, merged, checked and explained.
 //
-// Layers, later wins: shipped default < the user's config file < -c FILE <
-// -c key.sub=value < flags. A key nobody knows, a wrong type or a template
-// that does not render is an error that names file, line and the nearest key.
+// Layers, later wins: shipped default < the user's config file < --profile < -c
+// FILE < -c key.sub=value < flags. A profile is a choice of the moment among what
+// the user has written down for good, so it is above the user's file; what is
+// typed beside it is about this one run, so it is above the profile. A key nobody
+// knows, a wrong type or a template that does not render is an error that names
+// file, line and the nearest key.
 // Secrets are not configuration: they come from the environment.
 //
 //	layer, err := configs.ReadFile("mine.yaml")

@@ -19,7 +19,10 @@ import (
 // shippedPrefix marks the names of layers that come with mini.
 const shippedPrefix = "shipped:"
 
-//go:embed *.yaml
+// profilesDir is where the profiles are that come with mini.
+const profilesDir = "profiles"
+
+//go:embed *.yaml profiles/*.yaml
 var shipped embed.FS
 
 // Layer is one source of settings, read and checked by itself.

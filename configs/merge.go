@@ -16,6 +16,7 @@ import (
 // Resolved is a configuration with the place each value came from.
 type Resolved struct {
 	Config
+	layers  []Layer
 	origins map[string]Origin // by dotted key
 	// entry is where in a route the section model is from, as
 	// "model.route.models[0]", or "model.summary"; empty outside of one.
@@ -42,7 +43,7 @@ func (o Origin) String() string {
 // Values that make no sense are an error, beside which the result is returned
 // all the same.
 func Merge(layers ...Layer) (*Resolved, error) {
-	r := &Resolved{origins: map[string]Origin{}}
+	r := &Resolved{layers: layers, origins: map[string]Origin{}}
 	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for _, l := range layers {
 		if l.root != nil {
@@ -53,6 +54,12 @@ func Merge(layers ...Layer) (*Resolved, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return r, r.validate()
+}
+
+// With is the configuration with more layers on top of those it was merged from.
+// What somebody changed in it since is not part of it.
+func (r *Resolved) With(layers ...Layer) (*Resolved, error) {
+	return Merge(slices.Concat(r.layers, layers)...)
 }
 
 func (r *Resolved) merge(into, from *yaml.Node, l Layer, path string) {

@@ -38,7 +38,7 @@ const maxAttempts = 10_000
 // validate finds values of the right type that make no sense, and gives the
 // agent what it needs of the other sections.
 func (r *Resolved) validate() error {
-	errs := slices.Concat(r.validateModel(), r.validateRoute(), r.validateSummary(), r.validateEnvironment(), r.validatePerson(), r.foreignTemplates(), r.validateAgents())
+	errs := slices.Concat(r.validateModel(), r.validateRoute(), r.validateSummary(), r.validateEnvironment(), r.validatePerson(), r.foreignTemplates(), r.validateAbilities(), r.validateAgents())
 	for _, f := range []struct {
 		key   string
 		value int

@@ -23,13 +23,17 @@ type Manifest struct {
 	Format string `json:"format"`
 	// Sessions are the times mini worked in this folder, oldest first. The
 	// fields beside it are the newest session's.
-	Sessions    []Worked          `json:"sessions"`
-	MiniVersion string            `json:"mini_version"`
-	ConfigHash  string            `json:"config_sha256"` // of config.yaml
-	Dataset     Dataset           `json:"dataset"`
-	Model       Named             `json:"model"`
-	Environment Named             `json:"environment"`
-	Images      map[string]string `json:"images,omitempty"` // name -> digest, or id where it has none; of all sessions
+	Sessions    []Worked `json:"sessions"`
+	MiniVersion string   `json:"mini_version"`
+	ConfigHash  string   `json:"config_sha256"` // of config.yaml
+	Dataset     Dataset  `json:"dataset"`
+	Model       Named    `json:"model"`
+	Environment Named    `json:"environment"`
+	// Profile is the bundle of settings that was asked for by name.
+	Profile string `json:"profile,omitempty"`
+	// Abilities are what there was beside the shell; null where there was nothing.
+	Abilities *Abilities        `json:"abilities,omitempty"`
+	Images    map[string]string `json:"images,omitempty"` // name -> digest, or id where it has none; of all sessions
 }
 
 // Worked is one session.
@@ -115,6 +119,9 @@ func (f *Folder) Begin(m Manifest, config []byte) (changed []string, err error) 
 	}
 	if len(old.Sessions) > 0 && !slices.EqualFunc(old.Dataset.Editions, m.Dataset.Editions, sameRows) {
 		changed = append(changed, "dataset ("+old.Dataset.Name+", now "+m.Dataset.Name+")")
+	}
+	if len(old.Sessions) > 0 {
+		changed = append(changed, changedAbilities(old.Abilities, m.Abilities)...)
 	}
 	return changed, writeJSON(filepath.Join(f.dir, runFile), m)
 }

@@ -109,6 +109,7 @@ var rules = []rule{
 	}},
 	{pkg: "configs", may: []string{"agent", "agent/tools", "agent/skills", "agent/memory", "agent/delegate", "agent/policy", "agent/policy/shell", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "examples/embed", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
+	{pkg: "examples/tools", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
 }
 
 // with says which packages may be where another one may be, being a part of it.

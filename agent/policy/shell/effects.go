@@ -10,15 +10,11 @@ import (
 // effects notes what a program does, as far as its arguments tell.
 func (r *reader) effects(p *Part, args []value, s *scope, c *context) {
 	known := programs[baseOf(p.Program)]
-	if p.Program == "mini-tool" && len(args) > 0 && args[0].literal() && slices.Contains(tellers, args[0].text) {
-		known = speaker
+	if p.Program == miniTool {
+		known, args = asked(args)
 	}
 	r.effectsOf(p, known, args, s, c)
 }
-
-// tellers are the tools of mini-tool that know no files: a path in their arguments
-// is a word. Of all others an argument may be one.
-var tellers = []string{"note", "notes", "goal", "recall", "skill"}
 
 func (r *reader) effectsOf(p *Part, known program, args []value, s *scope, c *context) {
 	a := r.arguments(p, known, args, s)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -18,13 +19,15 @@ import (
 // abilities are what the configuration gives to commands beside the shell: what
 // all attempts share of them.
 type abilities struct {
-	cfg *configs.Resolved
-	all []ability
+	cfg   *configs.Resolved
+	all   []ability
+	kinds []string // of the tools of each, see runner.Tool
 }
 
 // ability makes the tools of one kind.
 type ability interface {
-	// tools are those of one attempt.
+	// tools are those of one attempt. It touches no disk and connects to nothing,
+	// so that a plan may ask, too, with an empty place.
 	tools(p toolPlace) ([]tools.Tool, error)
 	Close() error
 }
@@ -52,19 +55,30 @@ func newAbilities(ctx context.Context, cfg *configs.Resolved) (_ *abilities, err
 			err = errors.Join(err, a.Close())
 		}
 	}()
-	for _, make := range []func(context.Context, *configs.Resolved) (ability, error){
-		newFileTools, newHostTools, newMCPTools, newSkillTools, newMemoryTools, newDelegateTools,
+	for _, kind := range []struct {
+		name string
+		make func(context.Context, *configs.Resolved) (ability, error)
+	}{
+		{"file", newFileTools}, {"host", newHostTools}, {"mcp", newMCPTools},
+		{"skill", newSkillTools}, {"memory", newMemoryTools}, {"agent", newDelegateTools},
 	} {
-		one, err := make(ctx, cfg)
+		one, err := kind.make(ctx, cfg)
 		if err != nil {
 			return nil, err
 		}
 		if one != nil {
-			a.all = append(a.all, one)
+			a.all, a.kinds = append(a.all, one), append(a.kinds, kind.name)
 		}
 	}
 	if len(a.all) == 0 {
 		return nil, nil //nolint:nilnil // nothing is configured
+	}
+	if cfg.Agents.Enabled {
+		for _, profile := range cfg.Agents.Profiles {
+			if _, err := childConfig(cfg, profile); err != nil {
+				return nil, fmt.Errorf("agents.profiles: %w", err)
+			}
+		}
 	}
 	return a, a.check()
 }

@@ -32,10 +32,6 @@ type kind struct {
 	models runner.Models // nil is the parent's
 }
 
-// profileConfig is the configuration of a child that works under a profile: its
-// parent's, with the profile on top.
-type profileConfig func(cfg *configs.Resolved, profile string) (*configs.Resolved, error)
-
 // newDelegateTools makes children, chains of them and their board; nil where they are off.
 func newDelegateTools(_ context.Context, cfg *configs.Resolved) (ability, error) {
 	if !cfg.Agents.Enabled {
@@ -48,7 +44,7 @@ func newDelegateTools(_ context.Context, cfg *configs.Resolved) (ability, error)
 	}
 	c.kinds[""] = kind{agent: own}
 	for _, name := range cfg.Agents.Profiles {
-		if c.kinds[name], err = c.profile(name, noProfiles); err != nil {
+		if c.kinds[name], err = c.profile(name); err != nil {
 			return nil, err
 		}
 	}
@@ -79,15 +75,10 @@ func (c *children) skill(name string) (delegate.Skill, error) {
 	return delegate.Skill{Body: s.Text, Restricts: !g.Any, AllowedTools: g.Tools, Bash: g.Bash, Commands: g.Patterns}, nil
 }
 
-// noProfiles knows none.
-func noProfiles(_ *configs.Resolved, name string) (*configs.Resolved, error) {
-	return nil, usagef("agents.profiles: %.80q is no profile", name)
-}
-
 // profile is what a child of a profile is. Where the profile says nothing of models,
 // its model is the parent's.
-func (c *children) profile(name string, configOf profileConfig) (kind, error) {
-	cfg, err := configOf(c.cfg, name)
+func (c *children) profile(name string) (kind, error) {
+	cfg, err := childConfig(c.cfg, name)
 	if err != nil {
 		return kind{}, err
 	}

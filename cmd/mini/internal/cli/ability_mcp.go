@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/agent/tools/mcp"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/env/local"
+	"github.com/minibench/mini/runner"
 )
 
 // mcpTools are those of MCP servers, which all attempts of this mini share.
@@ -116,4 +117,12 @@ func (m *mcpTools) Close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// manifest says of each server what it said of itself.
+func (m *mcpTools) manifest(all *runner.Abilities) {
+	for _, s := range m.servers {
+		i := s.Info()
+		all.MCP = append(all.MCP, runner.Server{Name: i.Name, Title: i.Server, Version: i.Version})
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/env/scratch"
+	"github.com/minibench/mini/runner"
 )
 
 // newSkillTools makes the texts of skills; nil where they are off.
@@ -55,6 +56,14 @@ func (a *skillTools) tools(toolPlace) ([]tools.Tool, error) {
 
 // told are what prompts tell of.
 func (a *skillTools) told() []agent.Ability { return a.Abilities() }
+
+// manifest says which skills there are, and what their files are.
+func (a *skillTools) manifest(all *runner.Abilities) {
+	for _, s := range a.Skills() {
+		sum, _ := s.Sum() // one whose files are gone since has none
+		all.Skills = append(all.Skills, runner.Skill{Name: s.Name, Version: s.Version, SHA256: sum})
+	}
+}
 
 // warnings are about skills that were passed over.
 func (a *skillTools) warnings() []string {

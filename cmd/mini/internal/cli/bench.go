@@ -37,7 +37,7 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 		Example: `  mini bench --subset demo
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
 		Annotations: map[string]string{groupsKey: "rows: subset+split instance filter+slice shuffle+seed; " +
-			"model: model+local model-class+replies cost-limit total-cost-limit+total-calls no-autosubmit; sandbox: environment-class workers+network keep+image-budget; " +
+			"model: model+local model-class+replies profile cost-limit+no-autosubmit total-cost-limit+total-calls; sandbox: environment-class workers+network keep+image-budget; " +
 			"run: output+redo-existing attempts+resume-attempts eval+eval-workers config+dry-run max-consecutive-provider-failures; " +
 			"output: progress+json+events"},
 		Aliases: []string{"swebench"},
@@ -46,6 +46,7 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 	}
 	o.flags(cmd.Flags())
 	cmd.Flags().Lookup("config").Usage = "YAML `FILE` or key.sub=value; plan only"
+	cmd.Flags().Lookup("cost-limit").Usage = "`USD` each (3); no diff at a limit"
 	cmd.Flags().Lookup("workers").Usage = "`N` at once (1); NAME: none, bridge ..."
 	return cmd
 }

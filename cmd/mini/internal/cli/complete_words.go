@@ -310,3 +310,16 @@ func completeFault(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
+
+// completeProfile offers the profiles there are.
+func completeProfile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	all, err := configs.Profiles(profileDirs()...)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	names := make([]string, len(all))
+	for i, p := range all {
+		names[i] = p.Name + "\t" + p.About
+	}
+	return names, cobra.ShellCompDirectiveDefault
+}

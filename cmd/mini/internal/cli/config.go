@@ -26,7 +26,7 @@ func newConfig(s Streams) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newConfigSetup(s), newConfigSet(s), newConfigUnset(s), newConfigEdit(s), newConfigPath(s))
-	cmd.AddCommand(newConfigShow(s), newConfigCheck(s))
+	cmd.AddCommand(newConfigShow(s), newConfigCheck(s), newConfigProfiles(s))
 	return cmd
 }
 

@@ -30,6 +30,12 @@ func printPlan(w io.Writer, p plan) error {
 		line("disk", "%s", diskText(p.Images))
 	}
 	line("model", "%s", modelText(p.Model))
+	if a := p.Abilities; a != nil {
+		if a.Profile != "" {
+			line("profile", "%s", a.Profile)
+		}
+		line("abilities", "%s", a.text())
+	}
 	line("cost", "%s", costText(p.Cost, p.Missing))
 	line("folder", "%s", p.Folder)
 	if p.Obstacle != "" {

@@ -31,6 +31,7 @@ func (c *configFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&c.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
 	f.StringP("model", "m", "", "`NAME` of the model")
 	localFlag(f)
+	profileFlag(f)
 	f.String("model-class", "", "`NAME`: openai, anthropic or scripted")
 	f.String("environment-class", "", "`NAME`: docker, local or bubblewrap")
 	f.Float64P("cost-limit", "l", 0, "`USD` an attempt (default 3; 0: none)")
@@ -79,8 +80,8 @@ func (c *configFlags) resolve(ctx context.Context, shipped ...string) (*configs.
 
 // merge lays the layers on top of each other, in the order of the design: the
 // shipped defaults, what the model's class decides (OPENAI_BASE_URL), the
-// user's file, the variables of mini-swe-agent, what the command adds, -c, and
-// the flags.
+// user's file, the variables of mini-swe-agent, what the command adds, the
+// profile, -c, and the flags.
 func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 	if err := loadDotenv(); err != nil {
 		return nil, err
@@ -110,8 +111,15 @@ func (c *configFlags) merge(shipped ...string) (*configs.Resolved, error) {
 		}
 		layers = append(layers, peers...)
 	}
-	layers = append(layers, c.between...)
+	profile, err := c.profileLayers()
+	if err != nil {
+		return nil, err
+	}
+	layers = slices.Concat(layers, c.between, profile)
 	c.typed = map[string]bool{}
+	for _, l := range profile {
+		c.typed[l.Name] = true
+	}
 	for _, arg := range c.config {
 		if err := add(configs.Read(arg, configDirs()...)); err != nil {
 			return nil, err

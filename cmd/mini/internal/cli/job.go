@@ -31,6 +31,9 @@ type job struct {
 	dir    string
 	// earlier is what the folder holds already.
 	earlier *runner.Run
+	// can is what commands can ask for, told what the model is told of it.
+	can  *abilities
+	told agent.Abilities
 	// display is the kind of progress that fits.
 	display string
 	// branch is where attempts begin, where that is not their beginning.
@@ -60,6 +63,16 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		return err
 	}
 	defer l.Close()
+	if j.can, err = newAbilities(ctx, j.cfg); err != nil {
+		return before(err)
+	}
+	defer j.can.Close() //nolint:errcheck // what it had connected to ends with the process
+	if j.told, err = j.can.told(); err != nil {
+		return before(err)
+	}
+	if err := sayUntold(s.Err, j.agent, j.told); err != nil {
+		return before(err)
+	}
 	// The engine is asked before the folder is made: where none answers, no
 	// empty run is left behind.
 	var log *runner.Log
@@ -93,14 +106,9 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	if err != nil {
 		return errors.Join(before(err), boxes.Close())
 	}
-	can, err := newAbilities(ctx, j.cfg)
-	if err != nil {
-		return errors.Join(before(err), boxes.Close())
-	}
-	defer can.Close() //nolint:errcheck // what it had connected to ends with the process
-	can.warn(s.Err)
+	j.can.warn(s.Err)
 	b := runner.Batch{
-		Supervise: supervise, Tools: can.forAttempt,
+		Supervise: supervise, Tools: j.can.forAttempt,
 		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
 		Workers: j.cfg.Run.Workers, Samples: j.cfg.Run.Attempts, MaxTries: j.cfg.Run.MaxTries, MaxProviderFailures: j.cfg.Run.MaxProviderFailures,
 		Budget: runner.Budget{Cost: j.cfg.Run.TotalCostLimit, Calls: j.cfg.Run.TotalCalls},
@@ -202,7 +210,15 @@ func (j *job) begin(ctx context.Context, said io.Writer, b *runner.Batch, enviro
 	if b.Header, err = headerOf(j.cfg, environmentClass); err != nil {
 		return runner.Summary{}, before(err)
 	}
+	can, err := j.can.manifest()
+	if err != nil {
+		return runner.Summary{}, before(err)
+	}
+	if c := j.cfg.Agent.Compaction; can == nil && c != "" && c != "off" {
+		can = &runner.Abilities{Compaction: c}
+	}
 	changed, err := b.Folder.Begin(runner.Manifest{
+		Profile: j.profile(), Abilities: can,
 		MiniVersion: Version,
 		Dataset:     j.work.dataset,
 		Model:       runner.Named{Class: j.cfg.Model.Class, Name: modelName(j.cfg)},

@@ -31,7 +31,9 @@ type plan struct {
 	Model     modelPlan          `json:"model"`
 	Cost      costPlan           `json:"cost"`
 	Instances []plannedInstance  `json:"instances"`
-	Prompts   promptPlan         `json:"prompts"`
+	// Abilities are what commands can ask for; null where that is nothing.
+	Abilities *abilityPlan `json:"abilities,omitempty"`
+	Prompts   promptPlan   `json:"prompts"`
 	// Obstacle is why the batch would not start; empty where it would.
 	Obstacle string `json:"obstacle,omitempty"`
 }
@@ -173,6 +175,11 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 	case p.Images.Problem != "":
 		p.Obstacle = p.Images.Problem
 	}
+	can, servers, err := plannedAbilities(ctx, cfg)
+	if err != nil && p.Obstacle == "" {
+		p.Obstacle = err.Error()
+	}
+	p.Abilities = planAbilities(cfg, j.profile(), can, servers)
 	first := w.rows[0]
 	p.Prompts.ID = first.ID
 	p.Prompts.System, p.Prompts.Instance, err = j.agent.Prompts(
@@ -181,6 +188,7 @@ func newPlan(ctx context.Context, j *job) (plan, error) {
 			System: "Linux", Release: "...", Machine: "x86_64", Dir: cfg.Environment.Dir,
 			Network: cfg.Environment.Network != "none" && cfg.Environment.Network != "",
 		},
+		can,
 	)
 	return p, cfg.Locate(err)
 }

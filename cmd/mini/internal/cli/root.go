@@ -28,7 +28,7 @@ current folder, or on hundreds of benchmark instances in containers.`,
   mini bench --subset demo                      five small repositories, no key
   mini bench --subset verified -w 8 -m gpt-5-mini -o runs/first
   mini doctor                                   is this machine ready?`,
-		Annotations:   map[string]string{groupsKey: "task: task yolo continue exit-immediately plain output events; with: model local model-class cost-limit environment-class config no-autosubmit; mini: version"},
+		Annotations:   map[string]string{groupsKey: "task: task yolo continue exit-immediately plain output events; with: model local model-class profile cost-limit environment-class config no-autosubmit; mini: version"},
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

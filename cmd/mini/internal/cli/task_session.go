@@ -30,6 +30,7 @@ type task struct {
 
 	agent  *agent.Agent
 	models runner.Models
+	can    *abilities
 	boxes  *sandboxes
 	files  taskFiles
 	front  front
@@ -44,7 +45,8 @@ type task struct {
 // session is all of it, from the first question to the last.
 func (t *task) session(ctx, kill context.Context) (err error) {
 	t.talk, t.bus = agent.NewTalk(), events.NewBus()
-	if err := t.prepare(); err != nil {
+	defer func() { err = errors.Join(err, t.can.Close()) }()
+	if err := t.prepare(ctx); err != nil {
 		return err
 	}
 	log, err := openEvents(t.options.events, t.Streams)
@@ -65,7 +67,7 @@ func (t *task) session(ctx, kill context.Context) (err error) {
 }
 
 // prepare finds mistakes before anybody is asked for anything.
-func (t *task) prepare() (err error) {
+func (t *task) prepare(ctx context.Context) (err error) {
 	if t.agent, err = checkAgent(t.cfg, []datasets.Instance{t.in}); err != nil {
 		return err
 	}
@@ -76,11 +78,26 @@ func (t *task) prepare() (err error) {
 		return err
 	}
 	listen(t.models, report.NewPlain(t.Err, nil).Event)
+	if err := t.equip(ctx); err != nil {
+		return before(err)
+	}
 	if t.options.goOn {
 		return t.recall()
 	}
 	t.files, err = newTaskFiles(t.options.output, time.Now())
 	return before(err)
+}
+
+// equip connects to what commands can ask for, before there is a sandbox.
+func (t *task) equip(ctx context.Context) (err error) {
+	if t.can, err = newAbilities(ctx, t.cfg); err != nil {
+		return err
+	}
+	told, err := t.can.told()
+	if err != nil {
+		return err
+	}
+	return sayUntold(t.Err, t.agent, told)
 }
 
 // converse is the part in which questions may be asked.
@@ -183,6 +200,10 @@ func (t *task) run(ctx context.Context, journal *trajectories.Journal) (trajecto
 	if err != nil {
 		return failed(err)
 	}
+	tools, err := t.can.toolbox(toolPlace{in: t.in, dir: filepath.Dir(t.files.journal), stem: t.files.stem(), workspace: t.workspace()})
+	if err != nil {
+		return failed(err)
+	}
 	var summary model.Model
 	if s, ok := t.models.(runner.Summaries); ok {
 		if summary, err = s.Summary(t.in); err != nil {
@@ -195,16 +216,7 @@ func (t *task) run(ctx context.Context, journal *trajectories.Journal) (trajecto
 		return failed(err)
 	}
 	t.interrupts.set(t.chat)
-	can, err := newAbilities(ctx, t.cfg)
-	if err != nil {
-		return failed(errors.Join(err, box.Close(ctx)))
-	}
-	defer can.Close() //nolint:errcheck // what it had connected to ends with the process
-	can.warn(t.Err)
-	tools, err := can.toolbox(toolPlace{in: t.in, dir: filepath.Dir(t.files.journal), stem: t.files.stem(), workspace: t.workspace()})
-	if err != nil {
-		return failed(errors.Join(err, box.Close(ctx)))
-	}
+	t.can.warn(t.Err)
 	watched := t.watch(ctx)
 	out := t.agent.Run(ctx, agent.Session{
 		Model: m, Summary: summary, Environment: box, Recorder: journal, Past: t.past,

@@ -1,0 +1,175 @@
+package configs_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/configs"
+)
+
+func profile(t *testing.T, name string, dirs ...string) configs.Layer {
+	t.Helper()
+	l, err := configs.ReadProfile(name, dirs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Every profile says of all abilities what it has, so that it has no others from
+// the settings below it: not the user's, and not those of a child's parent.
+func TestShippedProfilesSayEverything(t *testing.T) {
+	for _, name := range []string{"benchmark", "coder", "reviewer"} {
+		for _, base := range []string{"mini", "swebench"} {
+			t.Run(name+" on "+base, func(t *testing.T) {
+				cfg, err := configs.Merge(shipped(t, base), profile(t, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := agent.New(cfg.Agent); err != nil {
+					t.Error(cfg.Locate(err))
+				}
+				for _, key := range configs.Keys() {
+					section, rest, _ := strings.Cut(key, ".")
+					bound := slices.Contains([]string{"timeout", "max_output", "paths", "depth", "max", "step_limit", "cost_limit"}, rest)
+					if key != "agent.compaction" && !slices.Contains([]string{"tools", "skills", "memory", "agents"}, section) || bound || rest == "profiles" && !cfg.Agents.Enabled {
+						continue
+					}
+					if o, ok := cfg.Origin(key); !ok || o.String() != "--profile "+name {
+						t.Errorf("%s is from %q", key, o)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestShippedProfiles(t *testing.T) {
+	for name, want := range map[string]struct {
+		files, children bool
+		skills          []string
+		notes           string
+		allow           []string
+		submission      string
+	}{
+		"benchmark": {notes: "off", skills: []string{}, allow: []string{}, submission: "patch"},
+		"coder":     {files: true, children: true, skills: []string{"*"}, notes: "workspace", allow: []string{}, submission: "patch"},
+		"reviewer":  {files: true, skills: []string{"large-repositories"}, notes: "off", allow: []string{"read", "skill"}, submission: "text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := configs.Merge(shipped(t, "swebench"), profile(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []any{cfg.Tools.Files, cfg.Agents.Enabled, cfg.Skills.Use, cfg.Memory.Notes, cfg.Tools.Allow, cfg.Agent.Submission}
+			if diff := cmp.Diff([]any{want.files, want.children, want.skills, want.notes, want.allow, want.submission}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The profile benchmark is what a batch does without one.
+func TestBenchmarkChangesNothing(t *testing.T) {
+	plain, err := configs.Merge(shipped(t, "swebench"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := configs.Merge(shipped(t, "swebench"), profile(t, "benchmark"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Agent.Protocol = plain.Agent.Protocol // "text" is what "" means
+	if diff := cmp.Diff(plain.Config, cfg.Config); diff != "" {
+		t.Errorf("(-plain +benchmark):\n%s", diff)
+	}
+}
+
+func TestProfilesAreListed(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"coder.yaml": "# Mine.\nagent: {step_limit: 7}\n", "fast.yaml": "agent: {step_limit: 1}\n",
+		"notes.txt": "# no profile\n", "-x.yaml": "# no name\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := configs.Profiles(dir, filepath.Join(dir, "nowhere"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range all {
+		got = append(got, p.Name)
+		if strings.HasPrefix(p.Path, dir) != (p.Name == "coder" || p.Name == "fast") {
+			t.Errorf("%s is from %q", p.Name, p.Path)
+		}
+		if want := map[string]string{"coder": "Mine.", "fast": ""}; p.Path != "" && p.About != want[p.Name] || p.Path == "" && p.About == "" {
+			t.Errorf("%s is about %q", p.Name, p.About)
+		}
+	}
+	if diff := cmp.Diff([]string{"benchmark", "coder", "fast", "reviewer"}, got); diff != "" {
+		t.Error(diff)
+	}
+	cfg, err := configs.Merge(shipped(t, "mini"), profile(t, "coder", dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, _ := cfg.Origin("agent.step_limit"); cfg.Agent.StepLimit != 7 || o.String() != filepath.Join(dir, "coder.yaml")+":2" {
+		t.Errorf("%d from %s: one's own counts before mini's", cfg.Agent.StepLimit, o)
+	}
+}
+
+func TestReadProfileRefuses(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "typo.yaml"), []byte("agent:\n  stp_limit: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"codr":                      "--profile codr: there is no such profile; did you mean coder?",
+		"bench":                     "did you mean benchmark?",
+		"zzzzzz":                    "there are benchmark, coder, reviewer, typo, and FILE.yaml is taken too",
+		"":                          "there is no such profile",
+		"..":                        "there is no such profile",
+		"typo":                      "typo.yaml:2: unknown key agent.stp_limit; did you mean agent.step_limit?",
+		filepath.Join(dir, "a.yml"): "a.yml: no such file",
+		"./coder":                   "--profile ./coder: no such file",
+		"nope.yaml":                 "--profile nope.yaml: no such file",
+	} {
+		if _, err := configs.ReadProfile(name, dir); err == nil || !errors.Is(err, configs.ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// A child under a profile has its parent's settings but for what the profile says.
+func TestWith(t *testing.T) {
+	limit, err := configs.Setting("-c", "agent.step_limit", "9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := configs.Setting("-m", "model.model_name", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := configs.Merge(shipped(t, "mini"), profile(t, "coder"), limit, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := parent.With(profile(t, "reviewer"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{child.Agent.StepLimit, child.Model.Name, child.Memory.Notes, child.Agents.Enabled, parent.Agent.StepLimit, parent.Memory.Notes}
+	if diff := cmp.Diff([]any{60, "a", "off", false, 9, "workspace"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
