@@ -64,8 +64,8 @@ func (a *Attempt) Allow() error {
 	if _, err := a.left(); err != nil {
 		return err
 	}
-	if a.run.Session.Allow != nil {
-		if err := a.run.Session.Allow(); err != nil {
+	if a.run.Allow != nil {
+		if err := a.run.Allow(); err != nil {
 			return err
 		}
 	}
@@ -80,8 +80,8 @@ func (a *Attempt) Afford() error {
 	if _, err := a.left(); err != nil {
 		return err
 	}
-	if a.run.Session.Afford != nil {
-		return a.run.Session.Afford()
+	if a.run.Afford != nil {
+		return a.run.Afford()
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func TestThreeHundredSteps(t *testing.T) {
 				if want := model.Cost(3 + 0.5*float64(len(made))); out.Cost < want-1e-9 || out.Cost > want+1e-9 {
 					t.Errorf("it cost %v, want %v", out.Cost, want)
 				}
-				judge(t, w, int64(cfg.CompactionTokens), len(made))
+				judge(t, w, cfg.CompactionTokens, len(made))
 				if diff := cmp.Diff(w.seen, onRecord(t, rec)); diff != "" {
 					t.Errorf("the model was sent, and the records say (-sent +records):\n%s", diff)
 				}
@@ -292,7 +292,7 @@ func TestPartsOfSummaries(t *testing.T) {
 	cfg := longConfig(protocol.Text)
 	cfg.CompactionTokens, cfg.SummaryMaxChars = 8_000, 60
 	w := &worker{steps: 60, told: map[int]string{4: "not module_3"}}
-	c := &clerk{reply: func(n int, prompt string) string {
+	c := &clerk{reply: func(_ int, prompt string) string {
 		if strings.Contains(prompt, "=== Part 2") {
 			return "=== Part 1 ===\nfirst of two\n\n**Part 2**\nsecond of two"
 		}

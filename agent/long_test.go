@@ -56,7 +56,7 @@ func chance(text string) *rand.Rand {
 	for _, c := range []byte(text) {
 		seed = seed*31 + uint64(c)
 	}
-	return rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // G404: it is to be repeatable
+	return rand.New(rand.NewPCG(seed, 7))
 }
 
 // worker is a model that works for so many steps. Its replies depend on the step

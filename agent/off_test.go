@@ -48,7 +48,7 @@ func TestNothingIsAdded(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			want, err := os.ReadFile(path) //nolint:gosec // G304: a file of this test's
+			want, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}

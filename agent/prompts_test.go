@@ -43,8 +43,8 @@ func TestShippedPromptsTellOfAbilities(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, off := prompts(t, "mini", "text", can), prompts(t, "mini", "text", agent.Abilities{})
 			begun, rest, _ := strings.Cut(off, "\n\n=====")
-			text, ok := strings.CutPrefix(got, begun)
-			if text, ok = strings.CutSuffix(text, rest); !ok {
+			text, ok := strings.CutSuffix(strings.TrimPrefix(got, begun), rest)
+			if !ok {
 				t.Fatalf("more than the end of the system prompt is another:\n%s", got)
 			}
 			golden(t, "abilities-"+name, strings.TrimSuffix(text, "\n\n====="))
@@ -58,7 +58,7 @@ func TestShippedPromptsTellOfAbilities(t *testing.T) {
 // A template that misuses an ability is found before there is one.
 func TestTemplatesAreCheckedWithAbilities(t *testing.T) {
 	for template, want := range map[string]string{
-		"{{range .tools}}{{.nmae}}{{end}}":             `map has no entry for key "nmae"`,
+		"{{range .tools}}{{.nome}}{{end}}":             `map has no entry for key "nome"`,
 		"{{if .skills}}{{(index .skills 0).x}}{{end}}": `map has no entry for key "x"`,
 		"{{range .tolls}}{{.name}}{{end}}":             "unknown variable .tolls",
 		"{{(index .tools 0).name}}":                    "index out of range",

@@ -178,10 +178,10 @@ func parts(reply string, n int) ([]string, error) {
 			missing++
 		}
 	}
-	switch {
-	case missing == 0:
+	switch missing {
+	case 0:
 		return texts, nil
-	case missing == n:
+	case n:
 		texts[n-1] = strings.TrimSpace(reply)
 		if missing--; missing == 0 {
 			return texts, nil

@@ -6,9 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // profileExt ends the names of files of profiles.
@@ -17,8 +18,19 @@ const profileExt = ".yaml"
 // maxProfiles bounds the files of a folder of profiles that are looked at.
 const maxProfiles = 1000
 
-// profileName is what a profile may be called; whatever else is a path.
-var profileName = regexp.MustCompile(`^[\pL\pN][\pL\pN._-]{0,63}$`)
+// maxProfileName bounds the name of a profile, in characters.
+const maxProfileName = 64
+
+// isProfileName says whether a profile may be called so; whatever else is a path.
+// No pattern: one that counts signs of all scripts takes milliseconds to be made.
+func isProfileName(name string) bool {
+	for i, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsNumber(r) && (i == 0 || !strings.ContainsRune("._-", r)) {
+			return false
+		}
+	}
+	return name != "" && utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxProfileName
+}
 
 // Profile is a layer that bundles what makes an agent of a kind: its model,
 // prompts, tools, skills, memory and limits.
@@ -37,7 +49,7 @@ func Profiles(dirs ...string) ([]Profile, error) {
 	add := func(p Profile, text []byte) {
 		p.Name = strings.TrimSuffix(filepath.Base(p.Name), profileExt)
 		p.About = firstComment(text)
-		if _, known := byName[p.Name]; !known && profileName.MatchString(p.Name) {
+		if _, known := byName[p.Name]; !known && isProfileName(p.Name) {
 			byName[p.Name] = p
 		}
 	}

@@ -203,6 +203,7 @@ type plain string
 func (p plain) Spec() tools.Spec {
 	return tools.Spec{Name: string(p), Usage: string(p), About: "says so"}
 }
+
 func (p plain) Call(context.Context, tools.Call) (tools.Result, error) {
 	return tools.Result{Output: string(p) + "\n"}, nil
 }
@@ -352,8 +353,10 @@ func TestLimits(t *testing.T) {
 		child  string // and the child's
 		steps  int    // all together
 	}{
-		{"the child's own", func(w *world) { w.family.Config.StepLimit = 2 },
-			"[1] thought\n```bash\ntrue\n```\nmini-tool: delegate: the child ended without a report after 2 steps: LimitsExceeded", "Submitted", "LimitsExceeded", 4},
+		{
+			"the child's own", func(w *world) { w.family.Config.StepLimit = 2 },
+			"[1] thought\n```bash\ntrue\n```\nmini-tool: delegate: the child ended without a report after 2 steps: LimitsExceeded", "Submitted", "LimitsExceeded", 4,
+		},
 		{"the child's cost", func(w *world) { w.family.Config.CostLimit = 0.5 }, "[1] ", "Submitted", "LimitsExceeded", 4},
 		{"what the parent has left of steps", func(w *world) { w.cfg.StepLimit = 4 }, "", "LimitsExceeded", "LimitsExceeded", 4},
 		{"what the parent has left of money", func(w *world) { w.cfg.CostLimit = 1 }, "", "LimitsExceeded", "LimitsExceeded", 4},

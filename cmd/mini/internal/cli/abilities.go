@@ -59,8 +59,12 @@ func newAbilities(ctx context.Context, cfg *configs.Resolved) (_ *abilities, err
 		name string
 		make func(context.Context, *configs.Resolved) (ability, error)
 	}{
-		{"file", newFileTools}, {"host", newHostTools}, {"mcp", newMCPTools},
-		{"skill", newSkillTools}, {"memory", newMemoryTools}, {"agent", newDelegateTools},
+		{"file", newFileTools},
+		{"host", newHostTools},
+		{"mcp", newMCPTools},
+		{"skill", newSkillTools},
+		{"memory", newMemoryTools},
+		{"agent", newDelegateTools},
 	} {
 		one, err := kind.make(ctx, cfg)
 		if err != nil {
