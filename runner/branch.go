@@ -48,6 +48,10 @@ func NewParent(origin trajectories.Origin, records iter.Seq2[trajectories.Record
 	return p, err
 }
 
+// errDelegated is why an attempt is not branched off from: the numbers of its
+// children are those of journals that stay with it.
+var errDelegated = errors.New("its commands had children (mini-tool delegate), whose journals would not go with the branch")
+
 // endOf is the last record of a step.
 func endOf(t *trajectories.Transcript, step int) (int, error) {
 	steps, last, answered := 0, 0, false

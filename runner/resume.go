@@ -113,9 +113,6 @@ func (b *Batch) reopen(t task, n int) (opened, error) {
 	if err := b.suits(past.Header, t, n); err != nil {
 		return opened{}, err
 	}
-	if past.Delegated {
-		return opened{}, errDelegated
-	}
 	j, err := trajectories.Continue(path, trajectories.Resume{MiniVersion: b.Header.MiniVersion, Record: past.Record})
 	if err != nil {
 		return opened{}, err
@@ -123,9 +120,6 @@ func (b *Batch) reopen(t task, n int) (opened, error) {
 	j.Sync(b.Sync)
 	return opened{j, past}, nil
 }
-
-// errDelegated is why the sandbox of an attempt cannot be made again.
-var errDelegated = errors.New("its commands had children (mini-tool delegate), whose commands cannot be run again with them")
 
 // suits says what would be another attempt under the same name.
 func (b *Batch) suits(h trajectories.Header, t task, n int) error {
@@ -162,7 +156,11 @@ func (b *Batch) rebuild(w *witness, past *agent.Past, tools agent.Toolbox) func(
 		compare := replay.Examine
 		var asked *replay.Tools // the agent has prepared the sandbox for them
 		if tools != nil {
-			asked = &replay.Tools{Local: tools.Abilities().Local}
+			children := replay.Children{
+				Journals: trajectories.ChildJournals(b.Folder.journal(w.task.ID, w.attempt)),
+				Command:  b.Agent.Command, Local: tools.Abilities().Local,
+			}
+			asked = &replay.Tools{Local: children.Local, Again: children.Again}
 		}
 		if past.Foreign {
 			compare = replay.ExamineImported

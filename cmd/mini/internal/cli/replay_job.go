@@ -113,7 +113,7 @@ func (o *replayOptions) replayOne(ctx context.Context, g *replayGroup, boxes run
 	if err != nil {
 		return err
 	}
-	tools, closed, err := replayTools(ctx, g.cfg, r.row, t.Header)
+	tools, closed, err := replayTools(ctx, g, r, t.Header)
 	if err != nil {
 		return err
 	}

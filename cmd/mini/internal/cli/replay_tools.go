@@ -8,30 +8,29 @@ import (
 
 	"github.com/minibench/mini/agent/delegate"
 	"github.com/minibench/mini/agent/memory"
-	"github.com/minibench/mini/configs"
-	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner/replay"
 	"github.com/minibench/mini/trajectories"
 )
 
 // replayTools are what the commands of a recording can ask for: what they asked
-// for before, as it was answered then. Of what the configuration gives to commands
-// only what happens in the sandbox itself is made, and nobody else is contacted.
+// for before, as it was answered then; what their children did in the sandbox is
+// done again. Of what the configuration gives to commands only what happens in the
+// sandbox itself is made, and nobody else is contacted.
 // It is nil where the attempt had no tools.
-func replayTools(ctx context.Context, cfg *configs.Resolved, in datasets.Instance, h trajectories.Header) (_ *replay.Tools, closed func() error, err error) {
+func replayTools(ctx context.Context, g *replayGroup, r *recording, h trajectories.Header) (_ *replay.Tools, closed func() error, err error) {
 	had, allow := hadTools(h)
 	if !had {
 		return nil, func() error { return nil }, nil
 	}
-	inside := *cfg
+	inside := *g.cfg
 	inside.Tools.Search, inside.Tools.Host, inside.Tools.MCP, inside.Tools.Allow, inside.Tools.Recall = nil, nil, nil, nil, false
 	inside.Memory, inside.Agents = memory.Config{}, delegate.Config{}
 	can, err := newAbilities(ctx, &inside)
 	if err != nil {
 		return nil, nil, err
 	}
-	box, err := can.toolbox(toolPlace{in: in})
+	box, err := can.toolbox(toolPlace{in: r.row})
 	if err != nil {
 		return nil, nil, errors.Join(err, can.Close())
 	}
@@ -44,6 +43,8 @@ func replayTools(ctx context.Context, cfg *configs.Resolved, in datasets.Instanc
 			t.Prepare = p.Prepare
 		}
 	}
+	children := replay.Children{Journals: trajectories.ChildJournals(r.path), Command: g.agent.Command, Local: t.Local}
+	t.Again = children.Again
 	return t, can.Close, nil
 }
 
