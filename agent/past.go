@@ -95,8 +95,7 @@ type Executed struct {
 // behind; the actions that they belong to are still to be done.
 func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 	p := &Past{Record: 1} // the header
-	var calls []recorded
-	t, err := trajectories.Gather(p.count(askedOn(records, &calls)))
+	t, err := trajectories.Gather(p.count(records))
 	if err != nil {
 		return nil, fmt.Errorf("recall attempt: %w", err)
 	}
@@ -112,8 +111,9 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 			p.Record, p.Compactions = max(p.Record, c.Record), append(p.Compactions, c)
 		}
 	}
-	p.Asked = toolCalls(askedBefore(calls, p.Record))
-	p.Delegated = slices.ContainsFunc(p.Asked, func(c trajectories.ToolCall) bool { return len(c.Children()) > 0 })
+	for _, ran := range t.Setup {
+		p.asked(ran)
+	}
 	step := 0
 	for _, e := range p.Entries {
 		if e.Cause == trajectories.CauseReply {
@@ -122,10 +122,19 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 		for _, ran := range e.Ran {
 			if ran.Record < p.Record {
 				p.Executions = append(p.Executions, Executed{step, ran})
+				p.asked(ran)
 			}
 		}
 	}
 	return p, nil
+}
+
+// asked takes in what a command asked for.
+func (p *Past) asked(ran trajectories.Ran) {
+	for _, c := range ran.Tools {
+		p.Asked = append(p.Asked, c.ToolCall)
+		p.Delegated = p.Delegated || len(c.Children()) > 0
+	}
 }
 
 // settled is how many entries are whole steps and, of the last one, what can be

@@ -2,6 +2,7 @@ package delegate
 
 import (
 	"context"
+	"errors"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/events"
@@ -89,12 +90,17 @@ type inside struct {
 	dir string
 }
 
-// Execute implements env.Environment.
+// Execute implements env.Environment. The end of the command that asked interrupts
+// the child, also where that is told here before ctx has ended.
 func (b inside) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if c.Dir == "" {
 		c.Dir = b.dir
 	}
-	return b.Environment.Execute(ctx, c)
+	res, err := b.Environment.Execute(ctx, c)
+	if errors.Is(err, env.ErrClosed) {
+		err = errors.Join(agent.ErrInterrupted, err)
+	}
+	return res, err
 }
 
 // Info implements env.Environment.
