@@ -80,26 +80,64 @@ func (a *Attempt) Append(t trajectories.Type, data any) (trajectories.Record, er
 	return a.run.Recorder.Append(t, data)
 }
 
+// Bounds of what one command asks for, all its calls together. Each is on record,
+// and while it is answered the command's clock stands still: a loop would fill the
+// disk and never end.
+const (
+	maxCalls = 1000
+	maxAsked = 16 << 20 // bytes of requests and answers
+)
+
+// asks adds up what a command has asked for.
+type asks struct {
+	mu          sync.Mutex
+	calls, size int
+	failed      error // the first record that could not be written
+}
+
+// begin says whether one more request is answered.
+func (a *asks) begin(req env.ToolRequest) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls++
+	a.size += len(req.Input)
+	for _, arg := range req.Args {
+		a.size += len(arg)
+	}
+	return a.calls <= maxCalls && a.size <= maxAsked
+}
+
+func (a *asks) end(answer env.ToolAnswer, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.size += len(answer.Output) + len(answer.Errors)
+	if a.failed == nil {
+		a.failed = err
+	}
+}
+
+// tooMuch is the answer to what goes beyond that. It is not on record.
+var tooMuch = env.ToolAnswer{Errors: []byte(env.ToolProgram + ": this command has asked too much, and is not answered any more\n"), ExitCode: 1}
+
 // tooled lets a command ask for tools; lost is the first record that could not
 // be written, once the command is over.
 func (r *run) tooled(c env.Command) (_ env.Command, lost func() error) {
 	if r.Tools == nil || !r.info.Tools {
 		return c, func() error { return nil }
 	}
-	var failed error
+	var asked asks
 	c.Tools = &env.Tools{
 		Local: r.Tools.Abilities().Local,
 		Answer: func(ctx context.Context, req env.ToolRequest) env.ToolAnswer {
-			answer, err := r.answer(ctx, req)
-			r.asking.mu.Lock()
-			defer r.asking.mu.Unlock()
-			if failed == nil {
-				failed = err
+			if !asked.begin(req) {
+				return tooMuch
 			}
+			answer, err := r.answer(ctx, req)
+			asked.end(answer, err)
 			return answer
 		},
 	}
-	return c, func() error { return failed }
+	return c, func() error { return asked.failed }
 }
 
 // answer does what a command asks for, and records it.

@@ -19,6 +19,8 @@ const (
 // the PATH of such a command, whatever the shell's start-up files make of PATH,
 // and of no other command.
 //
+// Whoever answers bounds how often a command may ask: its time does not.
+//
 // The timeout of a command stands still while Answer works for it, but for the
 // time in which a command runs inside of it; whatever Answer waits for needs a
 // bound of its own. A process can ask as long as the command that it belongs to

@@ -28,7 +28,13 @@ type desk struct {
 	// Guarded by the client's mu.
 	last  uint32
 	under map[uint32]func() // the requests under way, and what ends them
+	// sending counts the answers that the helper has not taken yet.
+	sending int
 }
+
+// maxSending bounds answers that wait to be written: an honest helper asks no more
+// than MaxAsks before it has taken some.
+const maxSending = 4 * MaxAsks
 
 func newDesk(ctx context.Context, c *Client, k *call, tools *env.Tools) *desk {
 	d := &desk{client: c, call: k, tools: tools, under: map[uint32]func(){}}
@@ -80,6 +86,8 @@ func (d *desk) take(n uint32, body []byte) error {
 		return fmt.Errorf("%w: request %d after %d", ErrFrame, n, d.last)
 	case len(d.under) >= MaxAsks:
 		return fmt.Errorf("%w: more than %d requests at once", ErrFrame, MaxAsks)
+	case d.sending >= maxSending:
+		return fmt.Errorf("%w: requests, and %d answers are not taken", ErrFrame, d.sending)
 	}
 	d.last = n
 	release := d.call.clock.Hold()
@@ -97,9 +105,13 @@ func (d *desk) take(n uint32, body []byte) error {
 		answer := d.answer(ctx, request)
 		d.client.mu.Lock()
 		delete(d.under, n)
+		d.sending++
 		d.client.mu.Unlock()
 		release()
 		d.send(n, answer)
+		d.client.mu.Lock()
+		d.sending--
+		d.client.mu.Unlock()
 	})
 	return nil
 }

@@ -265,3 +265,35 @@ func TestOneInsideAtATime(t *testing.T) {
 		}
 	})
 }
+
+// TestAnswersThatNobodyTakes: a helper that asks on and on, and reads nothing, does
+// not make mini hold more and more.
+func TestAnswersThatNobodyTakes(t *testing.T) {
+	answered, over := make(chan struct{}, 1), make(chan struct{})
+	asked := 0
+	c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+		id := s.receive().ID
+		for asked < 1000 {
+			asked++
+			if helper.WriteFrame(s.conn, helper.Frame{Kind: helper.KindAsk, ID: id, Body: []byte(ask(t, uint32(asked), "x"))}) != nil {
+				return
+			}
+			select {
+			case <-answered:
+			case <-over:
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Execute(t.Context(), env.Command{Script: "x", Tools: &env.Tools{Answer: func(context.Context, env.ToolRequest) env.ToolAnswer {
+		answered <- struct{}{}
+		return env.ToolAnswer{Output: make([]byte, 1000)}
+	}}})
+	close(over)
+	if !errors.Is(err, helper.ErrFrame) || asked > 100 {
+		t.Errorf("after %d requests: %v", asked, err)
+	}
+}

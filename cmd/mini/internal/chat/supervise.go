@@ -56,8 +56,13 @@ func (s *Session) confirm(ctx context.Context, p agent.Proposal, reason string, 
 			}
 		}
 		switch {
+		case errors.Is(err, ErrLeft), errors.Is(err, ErrInterrupt):
+			// The command may be a child's, whose end is not that of the attempt.
+			_ = s.leave() // also by Ctrl-C
+			s.Talk.Abort()
+			return agent.Decision{}, agent.ErrInterrupted
 		case err != nil:
-			return agent.Decision{}, gone(err)
+			return agent.Decision{}, err
 		case a.switched && s.mode() == Yolo:
 			return agent.Decision{Action: agent.Allow, By: agent.ByUser, Before: before}, nil
 		case a.switched && s.mode() == Human:

@@ -341,6 +341,17 @@ func TestTransitions(t *testing.T) {
 			steps: []step{{askLimit, keyCtrlD}}, code: 130, told: "true\n" + ok, decided: "allow mode",
 		},
 		{
+			name: "leave at a child's question", args: []string{"-c", "agents.enabled=true"}, replies: []string{"mini-tool delegate x; echo after", "echo its own"},
+			steps: []step{{askConfirm, keyEnter}, {"child 1", ""}, {askConfirm, keyCtrlC}, {askMessage, keyCtrlC}}, code: 130,
+			told: "mini-tool delegate x; echo after", decided: "allow user",
+		},
+		{
+			name: "what a child reports is shown", args: []string{"-c", "agents.enabled=true"},
+			replies: []string{"mini-tool delegate x; echo after", "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo the report", submitCommand},
+			steps:   []step{{askConfirm, keyEnter}, {"child 1", ""}, {askConfirm, keyEnter}, {"the report", ""}, {"after", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:    "mini-tool delegate x; echo after\n" + ok + "\n" + submitCommand, decided: "allow user, allow user",
+		},
+		{
 			name: "nobody is asked about the time", args: []string{"-y", "-c", "agent.wall_time_limit_seconds=10"}, replies: []string{"sleep 60"},
 			told: "sleep 60", decided: "allow mode", not: askLimit,
 		},

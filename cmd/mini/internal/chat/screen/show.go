@@ -106,7 +106,11 @@ func (m *model) lost(l lost) {
 }
 
 func (m *model) ask(q *asked) {
+	running := m.turn.running // a command, a child of which asks: its output goes on
 	m.flush()
+	if running {
+		m.turn.running, m.turn.out = true, newOutput(m.columns(), func(row string) { m.write(row) })
+	}
 	if q.Kind == chat.AskConfirm && q.Command != "" {
 		if m.between { // it may be out of sight
 			m.shown = ""
