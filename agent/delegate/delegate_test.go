@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/delegate"
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/local"
@@ -513,6 +515,59 @@ func TestEnds(t *testing.T) {
 		}
 	})
 }
+
+// A person who takes over ends the child, not its parent; and a child's child is
+// asked about while its parent's question is over.
+func TestSupervisorIsToldOfChildren(t *testing.T) {
+	w := newWorld(t, map[string][]string{
+		"PARENT": {bash(asks("delegate", "CHILD")), end},
+		"CHILD":  {bash(asks("delegate", "GRANDSON")), bash("echo stop"), bash("echo never")}, "GRANDSON": {bash("echo deep"), "deep"},
+	})
+	w.family.Config.Depth = 2
+	var told []string
+	w.session.Supervisor = decides(func(p agent.Proposal) (agent.Decision, error) {
+		told = append(told, fmt.Sprint(p.Child))
+		if p.Command == "echo stop" {
+			return agent.Decision{}, agent.ErrInterrupted
+		}
+		return agent.Decision{Action: agent.Allow}, nil
+	})
+	w.run(t.Context())
+	contains(t, w.told("CHILD", 0), "[0] deep")
+	contains(t, w.told("PARENT", 0), "the child ended without a report after 4 steps: Interrupted")
+	if got := strings.Join(told, " "); got != "false true true true false" {
+		t.Errorf("children: %s", got)
+	}
+	if c := w.child("1").Outcome; c.ExitStatus != "Interrupted" || w.out.ExitStatus != "Submitted" {
+		t.Errorf("child %s, parent %s", c.ExitStatus, w.out.ExitStatus)
+	}
+}
+
+// Who spent the steps does not matter to which limit it is that is reached.
+func TestLimitIsNamed(t *testing.T) {
+	w := newWorld(t, map[string][]string{"PARENT": {bash(asks("delegate", "CHILD")), end}, "CHILD": {bash("true"), bash("true"), bash("true")}})
+	w.cfg.StepLimit, w.cfg.CostLimit = 3, 10
+	w.session.Events = events.NewBus()
+	all := w.session.Events.Subscribe(0)
+	w.run(t.Context())
+	w.session.Events.Close()
+	for {
+		e, err := all.Next(t.Context())
+		if err != nil {
+			t.Fatalf("no limit was told of: %v", err)
+		}
+		if l, ok := e.Event.(events.LimitReached); ok {
+			if l.Which != events.LimitSteps {
+				t.Errorf("the limit is %v", l.Which)
+			}
+			return
+		}
+	}
+}
+
+type decides func(agent.Proposal) (agent.Decision, error)
+
+func (s decides) Decide(_ context.Context, p agent.Proposal) (agent.Decision, error) { return s(p) }
 
 type supervisor func(agent.Proposal)
 

@@ -72,11 +72,15 @@ type supervised struct {
 	pause  func() func()
 }
 
-// Decide implements agent.Supervisor.
+// Decide implements agent.Supervisor. A proposal of a child's child comes through
+// here twice, and holds the place of the first time.
 func (s supervised) Decide(ctx context.Context, p agent.Proposal) (agent.Decision, error) {
 	defer s.pause()()
-	s.family.state.ask.Lock()
-	defer s.family.state.ask.Unlock()
+	if !p.Child {
+		s.family.state.ask.Lock()
+		defer s.family.state.ask.Unlock()
+	}
+	p.Child = true
 	if ctx.Err() != nil {
 		return agent.Decision{}, context.Cause(ctx)
 	}
