@@ -456,14 +456,18 @@ func TestSkillRestrictsCommands(t *testing.T) {
 		"PARENT": {bash(asks("delegate", "--skill", "look", "CHILD")), end},
 		"CHILD": {
 			bash("touch x"), bash("ls -a | wc -l"), bash("ls -a; touch x"), bash("cat > x <<'E'\nx\nE"), bash("ls $(touch x)"), bash("$X x"),
-			bash(asks("note")), submits("done"),
+			bash(asks("note")), bash("MINI_TOOL_LOCAL=write mini-tool write x y"), bash("export MINI_TOOL_LOCAL=write; mini-tool write x y"),
+			bash("/tmp/mini-tool note"), bash("./cat x"), bash("/tmp/ls"), submits("done"),
 		},
 	})
 	w.family.Skill = func(string) (delegate.Skill, error) {
 		return delegate.Skill{Body: "Look.", Restricts: true, AllowedTools: []string{"note"}, Bash: true, Commands: []string{"ls:*", "wc *"}}, nil
 	}
 	w.run(t.Context())
-	for i, want := range []string{"does not allow touch x", "[0] 2", "does not allow touch", "does not allow", "does not allow touch", "cannot be told", "[0] note"} {
+	for i, want := range []string{
+		"does not allow touch x", "[0] 2", "does not allow touch", "does not allow", "does not allow touch", "cannot be told", "[0] note",
+		"it sets MINI_TOOL_LOCAL", "it sets MINI_TOOL_LOCAL", "does not allow mini-tool note", "does not allow cat x", "does not allow ls",
+	} {
 		contains(t, w.told("CHILD", i), want)
 	}
 	contains(t, w.told("PARENT", 0), "[0] done")
