@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -329,6 +330,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"delegate", "--json", `{"$ref":"#"}`, "y"}, "its own parts only"},
 		{[]string{"delegate", "--json", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, "y"}, "refers to itself"},
 		{[]string{"delegate", "--json", `{"type":5}`, "y"}, "the schema"},
+		{[]string{"delegate", "--json", `{"type":"objct"}`, "y"}, "the schema has the type \"objct\"; there are null, boolean, object"},
+		{[]string{"delegate", "--json", `{"properties":{"type":{"type":["string","nul"]}}}`, "y"}, "the schema has the type \"nul\""},
 		{[]string{"delegate", "--pass", strings.Repeat("x", 70<<10), "y"}, "65536 bytes"},
 		{[]string{"board"}, "get, set or list"},
 		{[]string{"board", "set", "a b", "c"}, "is no key"},
@@ -610,13 +613,22 @@ func TestChain(t *testing.T) {
 		t.Errorf("the step after was asked %d times", n)
 	}
 	for text, want := range map[string]string{
-		"- {task: 'FIND {{.previous}}'}":                "{{.previous}} is no report",
-		"- {task: FIND}\n- {task: 'x {{.results.b}}'}":  "{{.results.b}} is no report",
-		"- {task: FIND}\n- {tsk: x}":                    "tsk",
-		"- {task: FIND, name: a}\n- {task: x, name: a}": "two steps",
-		"- {task: FIND}\n- {name: b}":                   "the task is missing",
-		"- {task: FIND}\n- {task: x, json: '{'}":        "the schema is no JSON",
-		"- {task: FIND}\n- {task: x, profile: none}":    "there is no such profile",
+		"- {task: 'FIND {{.previous}}'}":                 "{{.previous}} is no report",
+		"- {task: FIND}\n- {task: 'x {{.results.b}}'}":   "{{.results.b}} is no report",
+		"- {task: FIND}\n- {tsk: x}":                     "line 2: a step has no \"tsk\"; did you mean \"task\"?",
+		"- {task: FIND, whatever: 1}":                    "line 1: a step has no \"whatever\"; it has task, name, skill, profile, json and pass",
+		"task: FIND":                                     "line 1: a list of steps is needed here",
+		"- FIND\n- x":                                    "line 1: a step with a task is needed here",
+		"- {task: [FIND]}":                               "line 1: one text is needed here",
+		"- {task: FIND, pass: {a: b}}":                   "line 1: a list of texts is needed here",
+		"- {task: FIND":                                  "line 1: did not find",
+		"- {task: FIND}\n- {task: 'x {{.previous'}":      "a {{ has no }}",
+		"- {task: FIND}\n- {task: 'x {{ {{.previous}}'}": "a {{ has no }}",
+		"- {task: FIND}\n- {task: x, pass: ['{{.prev']}": "a {{ has no }}",
+		"- {task: FIND, name: a}\n- {task: x, name: a}":  "two steps",
+		"- {task: FIND}\n- {name: b}":                    "the task is missing",
+		"- {task: FIND}\n- {task: x, json: '{'}":         "the schema is no JSON",
+		"- {task: FIND}\n- {task: x, profile: none}":     "there is no such profile",
 		"x": "no list of steps", "[]": "no steps",
 	} {
 		w := newWorld(t, map[string][]string{"PARENT": {asksWith(text), end}, "FIND": {submits("found")}})
@@ -624,6 +636,31 @@ func TestChain(t *testing.T) {
 		contains(t, w.told("PARENT", 0), "[2] ", want)
 		if n := len(w.brain.seen["FIND"]); n != 0 {
 			t.Errorf("%q: a step was done", text)
+		}
+	}
+}
+
+// Reports that stand in a text many times are counted before they are put there.
+func TestChainIsMeasured(t *testing.T) {
+	many := strings.Repeat("{{.previous}}", 1200)
+	for step, want := range map[string]string{
+		"{task: MEND, pass: ['" + many + "']}": "step \"b\" (2 of 2): what is passed has 73728000 bytes with the reports in it, and 196608 are allowed",
+		"{task: 'MEND " + many + "'}":          "step \"b\" (2 of 2): the task has 73728005 bytes with the reports in it, and 163840 are allowed",
+	} {
+		w := newWorld(t, map[string][]string{
+			"PARENT": {asksWith("- {name: a, task: FIND}\n- {name: b, " + step[1:]), end},
+			"FIND":   {strings.Repeat("x", 60<<10)}, "MEND": {"mended"},
+		})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		w.run(t.Context())
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+			t.Errorf("it took %d MB", took>>20)
+		}
+		contains(t, w.told("PARENT", 0), want)
+		if n := len(w.brain.seen["MEND"]); n != 0 {
+			t.Errorf("the step was done")
 		}
 	}
 }
