@@ -163,12 +163,12 @@ func newWorld(t *testing.T, replies map[string][]string) *world {
 	w := &world{t: t, cfg: config(), dir: t.TempDir(), brain: &brain{replies: replies, seen: map[string][]string{}}}
 	w.family = delegate.Options{
 		Config: delegate.Config{Enabled: true},
-		Agent: func(profile string) (*agent.Agent, model.Model, error) {
+		Kind: func(profile string) (delegate.Kind, error) {
 			if profile != "" {
-				return nil, nil, errors.New("there is no such profile")
+				return delegate.Kind{}, errors.New("there is no such profile")
 			}
-			a, err := agent.New(delegate.Child(w.cfg, w.family.Config, false))
-			return a, nil, err
+			a, err := agent.New(delegate.Child(w.cfg, w.family.Config))
+			return delegate.Kind{Agent: a}, err
 		},
 		Journals: delegate.Folder{Dir: w.dir, Journal: "journal.jsonl", Name: "children"},
 	}

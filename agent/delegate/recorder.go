@@ -87,6 +87,22 @@ func (s supervised) Decide(ctx context.Context, p agent.Proposal) (agent.Decisio
 	return s.Supervisor.Decide(ctx, p)
 }
 
+// first has the supervisor of a profile decide before the parent's, which may be
+// nil.
+type first struct {
+	agent.Supervisor
+	next agent.Supervisor
+}
+
+// Decide implements agent.Supervisor.
+func (s first) Decide(ctx context.Context, p agent.Proposal) (agent.Decision, error) {
+	d, err := s.Supervisor.Decide(ctx, p)
+	if err != nil || d.Action == agent.Deny || s.next == nil {
+		return d, err
+	}
+	return s.next.Decide(ctx, p)
+}
+
 // inside is the sandbox of a child: the parent's, within its command, beginning
 // where that stood.
 type inside struct {
