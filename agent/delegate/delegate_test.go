@@ -439,6 +439,69 @@ func TestDepthAndNumber(t *testing.T) {
 	contains(t, w.told("CHILD", 0), "[2] ", "there is no tool")
 }
 
+func TestProfile(t *testing.T) {
+	w := newWorld(t, map[string][]string{
+		"PARENT": {bash(asks("delegate", "--profile", "keeper", "CHILD")), end},
+		"CHILD":  {bash(asks("note")), bash(asks("search")), bash("touch x"), bash("echo other"), submits("done")},
+	})
+	own := w.family.Kind
+	w.family.Kind = func(profile string) (delegate.Kind, error) {
+		if profile == "" {
+			return own("")
+		}
+		cfg := config()
+		cfg.InstanceTemplate = "Keep it: {{.task}}"
+		a, err := agent.New(delegate.OfProfile(cfg, w.cfg, w.family.Config))
+		return delegate.Kind{
+			Agent: a, Offers: func(name string) bool { return name == "note" }, Supervisor: denies("touch x"),
+		}, err
+	}
+	w.session.Supervisor = denies("echo other")
+	w.run(t.Context())
+	contains(t, w.brain.seen["CHILD"][0], "Keep it: CHILD")
+	contains(t, w.told("CHILD", 0), "[0] note")
+	contains(t, w.told("CHILD", 1), "[2] ", "there is no tool")
+	contains(t, w.told("CHILD", 2), "not allowed here")
+	contains(t, w.told("CHILD", 3), "not allowed here")
+	contains(t, w.told("PARENT", 0), "[0] done")
+	system := ""
+	for _, e := range w.child("1").Entries[:1] {
+		system = e.Content
+	}
+	if strings.Count(system, "- mini-tool ") != 1 || !strings.Contains(system, "- mini-tool note: ") {
+		t.Errorf("system prompt:\n%s", system)
+	}
+}
+
+func TestProfileKeepsItsPrompts(t *testing.T) {
+	parent := config()
+	plain := delegate.OfProfile(parent, parent, delegate.Config{StepLimit: 5})
+	if child := delegate.Child(parent, delegate.Config{StepLimit: 5}); plain.SystemTemplate != child.SystemTemplate || plain.InstanceTemplate != child.InstanceTemplate {
+		t.Errorf("a profile without prompts has others than a child: %q %q", plain.SystemTemplate, plain.InstanceTemplate)
+	}
+	profile := parent
+	profile.SystemTemplate, profile.StepLimit = "own system", 3
+	got := delegate.OfProfile(profile, parent, delegate.Config{StepLimit: 5})
+	if got.SystemTemplate != "own system" || got.InstanceTemplate != plain.InstanceTemplate || got.StepLimit != 3 || plain.StepLimit != 5 {
+		t.Errorf("%+v", got)
+	}
+	profile.InstanceTemplate = "own instance"
+	got = delegate.OfProfile(profile, parent, delegate.Config{})
+	if got.SystemTemplate != "own system" || got.InstanceTemplate != "own instance" || got.Autosubmit || got.Submission != agent.SubmissionText {
+		t.Errorf("%+v", got)
+	}
+}
+
+// denies is a command that may not run.
+type denies string
+
+func (d denies) Decide(_ context.Context, p agent.Proposal) (agent.Decision, error) {
+	if p.Command == string(d) {
+		return agent.Decision{Action: agent.Deny, By: "rule"}, nil
+	}
+	return agent.Decision{Action: agent.Allow}, nil
+}
+
 func TestSkillRestrictsTools(t *testing.T) {
 	w := newWorld(t, map[string][]string{
 		"PARENT": {bash(asks("delegate", "--skill", "bisect", "CHILD")), end},
