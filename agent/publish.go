@@ -94,13 +94,14 @@ func (r *run) publishMessage(m trajectories.Message) {
 	}
 }
 
-// publishLimit tells of a limit that ended the attempt, or was raised.
+// publishLimit tells of a limit that ended the attempt, or was raised. Steps are
+// also those of children.
 func (r *run) publishLimit(reached error, before Limits, raised bool) {
 	e := events.LimitReached{Which: events.LimitSteps, Steps: r.limits.Steps, Cost: model.Cost(r.limits.Cost), Raised: raised}
 	switch {
 	case errors.Is(reached, ErrTimeExceeded):
 		e.Which = events.LimitTime
-	case before.Steps == 0 || r.steps < before.Steps:
+	case before.Steps == 0 || r.total().Steps < before.Steps:
 		e.Which = events.LimitCost
 	}
 	r.Events.Publish(e)

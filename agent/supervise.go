@@ -25,6 +25,9 @@ type Proposal struct {
 	// Step counts the calls of the model, Cost what they took so far.
 	Step int
 	Cost model.Cost
+	// Child says that it is a child's: one of an agent that works for the model
+	// which the person talks to.
+	Child bool
 }
 
 // Decision is what a supervisor says of a command.

@@ -92,11 +92,9 @@ func (t *Transcript) ChildrenOf(child int) []*Transcript {
 // that they were made within.
 func (t *Transcript) Asked() map[int][]Child {
 	asked := map[int][]Child{}
-	for _, e := range t.Entries {
-		for _, r := range e.Ran {
-			for _, c := range r.Tools {
-				asked[r.Record] = append(asked[r.Record], c.Children()...)
-			}
+	for r := range t.ran() {
+		for _, c := range r.Tools {
+			asked[r.Record] = append(asked[r.Record], c.Children()...)
 		}
 	}
 	return asked

@@ -79,15 +79,28 @@ type Called struct {
 // Called are all calls of tools whose commands came to their end, in order.
 func (t *Transcript) Called() []Called {
 	var all []Called
-	for _, ran := range t.Setup {
+	for ran := range t.ran() {
 		all = append(all, ran.Tools...)
 	}
-	for _, e := range t.Entries {
-		for _, ran := range e.Ran {
-			all = append(all, ran.Tools...)
+	return all
+}
+
+// ran are all commands, in order.
+func (t *Transcript) ran() iter.Seq[Ran] {
+	return func(yield func(Ran) bool) {
+		for _, ran := range t.Setup {
+			if !yield(ran) {
+				return
+			}
+		}
+		for _, e := range t.Entries {
+			for _, ran := range e.Ran {
+				if !yield(ran) {
+					return
+				}
+			}
 		}
 	}
-	return all
 }
 
 // Gather reads a whole attempt. The first error of the records ends it, with

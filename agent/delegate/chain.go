@@ -83,14 +83,8 @@ func (t chainTool) follow(ctx context.Context, c tools.Call, orders []order) (to
 	}
 	known := map[string]string{}
 	for i, o := range orders {
-		o.task = filled(o.task, known)
-		for j := range o.passed {
-			if o.passed[j].file == "" {
-				o.passed[j].text = filled(o.passed[j].text, known)
-			}
-		}
-		if len(o.task) > maxTask+2*maxReport {
-			return ended(), fmt.Errorf("step %q: its task is too long with the reports in it", o.name)
+		if err := o.fill(known); err != nil {
+			return ended(), fmt.Errorf("step %q (%d of %d): %w", o.name, i+1, len(orders), err)
 		}
 		done, err := t.f.run(ctx, c, o)
 		if done.child.Child > 0 {
@@ -116,7 +110,7 @@ func (f *Family) parseChain(ctx context.Context, c tools.Call, text string) ([]o
 	d := yaml.NewDecoder(strings.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&links); err != nil && !errors.Is(err, io.EOF) {
-		return nil, tools.Usagef("the chain is no list of steps: %s", tools.Clip(err.Error(), 500))
+		return nil, tools.Usagef("the chain is no list of steps: %s", tools.Clip(inWords(err), 500))
 	}
 	switch {
 	case len(links) == 0:
@@ -166,6 +160,9 @@ func (f *Family) orderOf(ctx context.Context, c tools.Call, l link, n int, known
 		if name := unknown(text, known); name != "" {
 			return o, bad("{{.%s}} is no report of a step before", name)
 		}
+		if unclosed(text) {
+			return o, bad("a {{ has no }}; {{.previous}} and {{.results.NAME}} stand for reports, and a text that has {{ in it is passed as a file")
+		}
 	}
 	if err := f.suits(c, o); err != nil {
 		return o, bad("%v", err)
@@ -192,25 +189,4 @@ func schemaText(v any) (string, error) {
 	var b bytes.Buffer
 	err := encodeJSON(&b, v)
 	return b.String(), err
-}
-
-var place = regexp.MustCompile(`\{\{\s*\.([A-Za-z0-9_.-]+)\s*\}\}`)
-
-// unknown is the first name in a text that stands for nothing.
-func unknown(text string, known map[string]string) string {
-	for _, m := range place.FindAllStringSubmatch(text, -1) {
-		if _, ok := known[m[1]]; !ok {
-			return m[1]
-		}
-	}
-	return ""
-}
-
-// filled puts reports where their names stand. What stands in a report is left as
-// it is.
-func filled(text string, known map[string]string) string {
-	return place.ReplaceAllStringFunc(text, func(found string) string {
-		name := place.FindStringSubmatch(found)[1]
-		return known[name]
-	})
 }

@@ -39,7 +39,7 @@ func (f *Family) run(ctx context.Context, c tools.Call, o order) (report, error)
 	if err != nil {
 		return report{}, errors.New("nothing is left of the budget for a child to spend")
 	}
-	a, m, err := f.Agent(o.profile)
+	kind, err := f.Kind(o.profile)
 	if err != nil {
 		return report{}, err
 	}
@@ -62,8 +62,8 @@ func (f *Family) run(ctx context.Context, c tools.Call, o order) (report, error)
 	rec := &paid{Journal: journal, parent: c.Attempt, depth: self.depth}
 	ask := &listener{schema: o.schema}
 	rec.tell(events.ChildWorked{Task: o.task})
-	out := a.Within(left).Run(within, f.session(ctx, c, session{
-		model: m, recorder: rec, person: ask, skill: skill, depth: self.depth, task: agent.Task{Text: told(o, skill)},
+	out := kind.Agent.Within(left).Run(within, f.session(ctx, c, session{
+		kind: kind, recorder: rec, person: ask, skill: skill, depth: self.depth, task: agent.Task{Text: told(o, skill)},
 	}))
 	rec.tell(events.ChildWorked{ExitStatus: out.ExitStatus, Steps: out.Steps, Cost: out.Cost})
 	done := report{child: trajectories.Child{
@@ -110,7 +110,7 @@ func bounded(ctx context.Context) (context.Context, func()) {
 
 // session is what differs from child to child.
 type session struct {
-	model    model.Model
+	kind     Kind
 	recorder agent.Recorder
 	person   agent.Person
 	skill    Skill
@@ -129,17 +129,21 @@ func (f *Family) session(ctx context.Context, c tools.Call, s session) agent.Ses
 		Task:        s.task,
 		Allow:       c.Attempt.Allow,
 		Afford:      c.Attempt.Afford,
-		Tools:       f.toolbox(parents.Tools, s.skill, s.depth),
+		Tools:       f.toolbox(parents.Tools, s),
 		Person:      s.person,
 	}
-	if s.model != nil {
-		own.Model = paused{s.model, pause}
+	if s.kind.Model != nil {
+		own.Model = paused{s.kind.Model, pause}
 	}
 	if parents.Summary != nil {
 		own.Summary = paused{parents.Summary, pause}
 	}
-	if parents.Supervisor != nil {
-		own.Supervisor = supervised{parents.Supervisor, f, pause}
+	who := parents.Supervisor
+	if s.kind.Supervisor != nil {
+		who = first{s.kind.Supervisor, who}
+	}
+	if who != nil {
+		own.Supervisor = supervised{who, f, pause}
 	}
 	if s.skill.Restricts {
 		own.Supervisor = under{s.skill, own.Supervisor}
@@ -154,15 +158,17 @@ type restricted interface {
 }
 
 // toolbox is what a child's commands can ask for: what its parent's can, but for
-// what the skill does not allow, and children where it may have none.
-func (f *Family) toolbox(all agent.Toolbox, s Skill, depth int) agent.Toolbox {
+// what the skill does not allow or the profile does not offer, and children where it
+// may have none.
+func (f *Family) toolbox(all agent.Toolbox, s session) agent.Toolbox {
 	r, ok := all.(restricted)
 	if !ok {
 		return nil
 	}
 	names := slices.DeleteFunc(r.Names(), func(name string) bool {
 		makes := name == delegateTool{}.Spec().Name || name == chainTool{}.Spec().Name
-		return makes && depth >= f.Config.Depth || s.Restricts && !slices.Contains(s.AllowedTools, name)
+		return makes && s.depth >= f.Config.Depth || s.kind.Offers != nil && !s.kind.Offers(name) ||
+			s.skill.Restricts && !slices.Contains(s.skill.AllowedTools, name)
 	})
 	return r.Restrict(names)
 }

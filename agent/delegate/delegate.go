@@ -7,7 +7,7 @@
 // count as steps of the attempt, and against its limits. Children take no diff
 // and hand in no patch: what they end with is a report.
 //
-//	f := delegate.New(delegate.Options{Config: cfg, Agent: agents})
+//	f := delegate.New(delegate.Options{Config: cfg, Kind: kinds})
 //	box, err := tools.New(tools.Config{Tools: f.Tools()})
 package delegate
 
@@ -71,14 +71,26 @@ func (c Config) Validate() error {
 // Options is what a Family is made of.
 type Options struct {
 	Config Config
-	// Agent makes what a child is, with the limits of its own configuration: by the
-	// name of a profile, or "" for the parent's own configuration. A nil model is
-	// the parent's. Child turns the configuration of an agent into that of a child.
-	Agent func(profile string) (*agent.Agent, model.Model, error)
+	// Kind says what a child is: by the name of a profile, or "" for the parent's own
+	// configuration.
+	Kind func(profile string) (Kind, error)
 	// Skill finds a skill by its name; nil has none.
 	Skill func(name string) (Skill, error)
 	// Journals makes the journals of children; nil keeps them in memory only.
 	Journals Journals
+}
+
+// Kind is what a child can be.
+type Kind struct {
+	// Agent has the limits of its own configuration; see Child and OfProfile.
+	Agent *agent.Agent
+	// Model is nil where it is the parent's.
+	Model model.Model
+	// Offers says which of the parent's tools the child may call; nil: all.
+	Offers func(tool string) bool
+	// Supervisor decides before the parent's does, and what it denies is denied. What
+	// it asks about is for the parent's. nil stands for the parent's alone.
+	Supervisor agent.Supervisor
 }
 
 // Skill is what a child works under.

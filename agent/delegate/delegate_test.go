@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/delegate"
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/local"
@@ -160,12 +163,12 @@ func newWorld(t *testing.T, replies map[string][]string) *world {
 	w := &world{t: t, cfg: config(), dir: t.TempDir(), brain: &brain{replies: replies, seen: map[string][]string{}}}
 	w.family = delegate.Options{
 		Config: delegate.Config{Enabled: true},
-		Agent: func(profile string) (*agent.Agent, model.Model, error) {
+		Kind: func(profile string) (delegate.Kind, error) {
 			if profile != "" {
-				return nil, nil, errors.New("there is no such profile")
+				return delegate.Kind{}, errors.New("there is no such profile")
 			}
-			a, err := agent.New(delegate.Child(w.cfg, w.family.Config, false))
-			return a, nil, err
+			a, err := agent.New(delegate.Child(w.cfg, w.family.Config))
+			return delegate.Kind{Agent: a}, err
 		},
 		Journals: delegate.Folder{Dir: w.dir, Journal: "journal.jsonl", Name: "children"},
 	}
@@ -327,6 +330,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"delegate", "--json", `{"$ref":"#"}`, "y"}, "its own parts only"},
 		{[]string{"delegate", "--json", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, "y"}, "refers to itself"},
 		{[]string{"delegate", "--json", `{"type":5}`, "y"}, "the schema"},
+		{[]string{"delegate", "--json", `{"type":"objct"}`, "y"}, "the schema has the type \"objct\"; there are null, boolean, object"},
+		{[]string{"delegate", "--json", `{"properties":{"type":{"type":["string","nul"]}}}`, "y"}, "the schema has the type \"nul\""},
 		{[]string{"delegate", "--pass", strings.Repeat("x", 70<<10), "y"}, "65536 bytes"},
 		{[]string{"board"}, "get, set or list"},
 		{[]string{"board", "set", "a b", "c"}, "is no key"},
@@ -434,6 +439,69 @@ func TestDepthAndNumber(t *testing.T) {
 	contains(t, w.told("CHILD", 0), "[2] ", "there is no tool")
 }
 
+func TestProfile(t *testing.T) {
+	w := newWorld(t, map[string][]string{
+		"PARENT": {bash(asks("delegate", "--profile", "keeper", "CHILD")), end},
+		"CHILD":  {bash(asks("note")), bash(asks("search")), bash("touch x"), bash("echo other"), submits("done")},
+	})
+	own := w.family.Kind
+	w.family.Kind = func(profile string) (delegate.Kind, error) {
+		if profile == "" {
+			return own("")
+		}
+		cfg := config()
+		cfg.InstanceTemplate = "Keep it: {{.task}}"
+		a, err := agent.New(delegate.OfProfile(cfg, w.cfg, w.family.Config))
+		return delegate.Kind{
+			Agent: a, Offers: func(name string) bool { return name == "note" }, Supervisor: denies("touch x"),
+		}, err
+	}
+	w.session.Supervisor = denies("echo other")
+	w.run(t.Context())
+	contains(t, w.brain.seen["CHILD"][0], "Keep it: CHILD")
+	contains(t, w.told("CHILD", 0), "[0] note")
+	contains(t, w.told("CHILD", 1), "[2] ", "there is no tool")
+	contains(t, w.told("CHILD", 2), "not allowed here")
+	contains(t, w.told("CHILD", 3), "not allowed here")
+	contains(t, w.told("PARENT", 0), "[0] done")
+	system := ""
+	for _, e := range w.child("1").Entries[:1] {
+		system = e.Content
+	}
+	if strings.Count(system, "- mini-tool ") != 1 || !strings.Contains(system, "- mini-tool note: ") {
+		t.Errorf("system prompt:\n%s", system)
+	}
+}
+
+func TestProfileKeepsItsPrompts(t *testing.T) {
+	parent := config()
+	plain := delegate.OfProfile(parent, parent, delegate.Config{StepLimit: 5})
+	if child := delegate.Child(parent, delegate.Config{StepLimit: 5}); plain.SystemTemplate != child.SystemTemplate || plain.InstanceTemplate != child.InstanceTemplate {
+		t.Errorf("a profile without prompts has others than a child: %q %q", plain.SystemTemplate, plain.InstanceTemplate)
+	}
+	profile := parent
+	profile.SystemTemplate, profile.StepLimit = "own system", 3
+	got := delegate.OfProfile(profile, parent, delegate.Config{StepLimit: 5})
+	if got.SystemTemplate != "own system" || got.InstanceTemplate != plain.InstanceTemplate || got.StepLimit != 3 || plain.StepLimit != 5 {
+		t.Errorf("%+v", got)
+	}
+	profile.InstanceTemplate = "own instance"
+	got = delegate.OfProfile(profile, parent, delegate.Config{})
+	if got.SystemTemplate != "own system" || got.InstanceTemplate != "own instance" || got.Autosubmit || got.Submission != agent.SubmissionText {
+		t.Errorf("%+v", got)
+	}
+}
+
+// denies is a command that may not run.
+type denies string
+
+func (d denies) Decide(_ context.Context, p agent.Proposal) (agent.Decision, error) {
+	if p.Command == string(d) {
+		return agent.Decision{Action: agent.Deny, By: "rule"}, nil
+	}
+	return agent.Decision{Action: agent.Allow}, nil
+}
+
 func TestSkillRestrictsTools(t *testing.T) {
 	w := newWorld(t, map[string][]string{
 		"PARENT": {bash(asks("delegate", "--skill", "bisect", "CHILD")), end},
@@ -454,14 +522,18 @@ func TestSkillRestrictsCommands(t *testing.T) {
 		"PARENT": {bash(asks("delegate", "--skill", "look", "CHILD")), end},
 		"CHILD": {
 			bash("touch x"), bash("ls -a | wc -l"), bash("ls -a; touch x"), bash("cat > x <<'E'\nx\nE"), bash("ls $(touch x)"), bash("$X x"),
-			bash(asks("note")), submits("done"),
+			bash(asks("note")), bash("MINI_TOOL_LOCAL=write mini-tool write x y"), bash("export MINI_TOOL_LOCAL=write; mini-tool write x y"),
+			bash("/tmp/mini-tool note"), bash("./cat x"), bash("/tmp/ls"), submits("done"),
 		},
 	})
 	w.family.Skill = func(string) (delegate.Skill, error) {
 		return delegate.Skill{Body: "Look.", Restricts: true, AllowedTools: []string{"note"}, Bash: true, Commands: []string{"ls:*", "wc *"}}, nil
 	}
 	w.run(t.Context())
-	for i, want := range []string{"does not allow touch x", "[0] 2", "does not allow touch", "does not allow", "does not allow touch", "cannot be told", "[0] note"} {
+	for i, want := range []string{
+		"does not allow touch x", "[0] 2", "does not allow touch", "does not allow", "does not allow touch", "cannot be told", "[0] note",
+		"it sets MINI_TOOL_LOCAL", "it sets MINI_TOOL_LOCAL", "does not allow mini-tool note", "does not allow cat x", "does not allow ls",
+	} {
 		contains(t, w.told("CHILD", i), want)
 	}
 	contains(t, w.told("PARENT", 0), "[0] done")
@@ -514,6 +586,59 @@ func TestEnds(t *testing.T) {
 	})
 }
 
+// A person who takes over ends the child, not its parent; and a child's child is
+// asked about while its parent's question is over.
+func TestSupervisorIsToldOfChildren(t *testing.T) {
+	w := newWorld(t, map[string][]string{
+		"PARENT": {bash(asks("delegate", "CHILD")), end},
+		"CHILD":  {bash(asks("delegate", "GRANDSON")), bash("echo stop"), bash("echo never")}, "GRANDSON": {bash("echo deep"), "deep"},
+	})
+	w.family.Config.Depth = 2
+	var told []string
+	w.session.Supervisor = decides(func(p agent.Proposal) (agent.Decision, error) {
+		told = append(told, fmt.Sprint(p.Child))
+		if p.Command == "echo stop" {
+			return agent.Decision{}, agent.ErrInterrupted
+		}
+		return agent.Decision{Action: agent.Allow}, nil
+	})
+	w.run(t.Context())
+	contains(t, w.told("CHILD", 0), "[0] deep")
+	contains(t, w.told("PARENT", 0), "the child ended without a report after 4 steps: Interrupted")
+	if got := strings.Join(told, " "); got != "false true true true false" {
+		t.Errorf("children: %s", got)
+	}
+	if c := w.child("1").Outcome; c.ExitStatus != "Interrupted" || w.out.ExitStatus != "Submitted" {
+		t.Errorf("child %s, parent %s", c.ExitStatus, w.out.ExitStatus)
+	}
+}
+
+// Who spent the steps does not matter to which limit it is that is reached.
+func TestLimitIsNamed(t *testing.T) {
+	w := newWorld(t, map[string][]string{"PARENT": {bash(asks("delegate", "CHILD")), end}, "CHILD": {bash("true"), bash("true"), bash("true")}})
+	w.cfg.StepLimit, w.cfg.CostLimit = 3, 10
+	w.session.Events = events.NewBus()
+	all := w.session.Events.Subscribe(0)
+	w.run(t.Context())
+	w.session.Events.Close()
+	for {
+		e, err := all.Next(t.Context())
+		if err != nil {
+			t.Fatalf("no limit was told of: %v", err)
+		}
+		if l, ok := e.Event.(events.LimitReached); ok {
+			if l.Which != events.LimitSteps {
+				t.Errorf("the limit is %v", l.Which)
+			}
+			return
+		}
+	}
+}
+
+type decides func(agent.Proposal) (agent.Decision, error)
+
+func (s decides) Decide(_ context.Context, p agent.Proposal) (agent.Decision, error) { return s(p) }
+
 type supervisor func(agent.Proposal)
 
 func (s supervisor) Decide(_ context.Context, p agent.Proposal) (agent.Decision, error) {
@@ -551,13 +676,22 @@ func TestChain(t *testing.T) {
 		t.Errorf("the step after was asked %d times", n)
 	}
 	for text, want := range map[string]string{
-		"- {task: 'FIND {{.previous}}'}":                "{{.previous}} is no report",
-		"- {task: FIND}\n- {task: 'x {{.results.b}}'}":  "{{.results.b}} is no report",
-		"- {task: FIND}\n- {tsk: x}":                    "tsk",
-		"- {task: FIND, name: a}\n- {task: x, name: a}": "two steps",
-		"- {task: FIND}\n- {name: b}":                   "the task is missing",
-		"- {task: FIND}\n- {task: x, json: '{'}":        "the schema is no JSON",
-		"- {task: FIND}\n- {task: x, profile: none}":    "there is no such profile",
+		"- {task: 'FIND {{.previous}}'}":                 "{{.previous}} is no report",
+		"- {task: FIND}\n- {task: 'x {{.results.b}}'}":   "{{.results.b}} is no report",
+		"- {task: FIND}\n- {tsk: x}":                     "line 2: a step has no \"tsk\"; did you mean \"task\"?",
+		"- {task: FIND, whatever: 1}":                    "line 1: a step has no \"whatever\"; it has task, name, skill, profile, json and pass",
+		"task: FIND":                                     "line 1: a list of steps is needed here",
+		"- FIND\n- x":                                    "line 1: a step with a task is needed here",
+		"- {task: [FIND]}":                               "line 1: one text is needed here",
+		"- {task: FIND, pass: {a: b}}":                   "line 1: a list of texts is needed here",
+		"- {task: FIND":                                  "line 1: did not find",
+		"- {task: FIND}\n- {task: 'x {{.previous'}":      "a {{ has no }}",
+		"- {task: FIND}\n- {task: 'x {{ {{.previous}}'}": "a {{ has no }}",
+		"- {task: FIND}\n- {task: x, pass: ['{{.prev']}": "a {{ has no }}",
+		"- {task: FIND, name: a}\n- {task: x, name: a}":  "two steps",
+		"- {task: FIND}\n- {name: b}":                    "the task is missing",
+		"- {task: FIND}\n- {task: x, json: '{'}":         "the schema is no JSON",
+		"- {task: FIND}\n- {task: x, profile: none}":     "there is no such profile",
 		"x": "no list of steps", "[]": "no steps",
 	} {
 		w := newWorld(t, map[string][]string{"PARENT": {asksWith(text), end}, "FIND": {submits("found")}})
@@ -565,6 +699,31 @@ func TestChain(t *testing.T) {
 		contains(t, w.told("PARENT", 0), "[2] ", want)
 		if n := len(w.brain.seen["FIND"]); n != 0 {
 			t.Errorf("%q: a step was done", text)
+		}
+	}
+}
+
+// Reports that stand in a text many times are counted before they are put there.
+func TestChainIsMeasured(t *testing.T) {
+	many := strings.Repeat("{{.previous}}", 1200)
+	for step, want := range map[string]string{
+		"{task: MEND, pass: ['" + many + "']}": "step \"b\" (2 of 2): what is passed has 73728000 bytes with the reports in it, and 196608 are allowed",
+		"{task: 'MEND " + many + "'}":          "step \"b\" (2 of 2): the task has 73728005 bytes with the reports in it, and 163840 are allowed",
+	} {
+		w := newWorld(t, map[string][]string{
+			"PARENT": {asksWith("- {name: a, task: FIND}\n- {name: b, " + step[1:]), end},
+			"FIND":   {strings.Repeat("x", 60<<10)}, "MEND": {"mended"},
+		})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		w.run(t.Context())
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+			t.Errorf("it took %d MB", took>>20)
+		}
+		contains(t, w.told("PARENT", 0), want)
+		if n := len(w.brain.seen["MEND"]); n != 0 {
+			t.Errorf("the step was done")
 		}
 	}
 }

@@ -25,12 +25,13 @@ func (s Skill) refuses(command, dir string) string {
 		return ""
 	}
 	for _, p := range shell.Read(command, shell.Place{Dir: dir}) {
+		named := p.Known && !p.ByPath() // by a path it may be any program that lies there
 		switch {
 		case p.Undecided != "":
 			return "the skill allows certain commands only, and this one cannot be told: " + p.Undecided
-		case p.Known && p.Program == env.ToolProgram && len(p.Via) == 0:
-		case p.Known && slices.Contains(handing, p.Program) && !writes(p):
-		case p.Known && s.Bash && slices.ContainsFunc(s.Commands, func(pattern string) bool { return fits(p.Command(), pattern) }):
+		case named && p.Program == env.ToolProgram && len(p.Via) == 0:
+		case named && slices.Contains(handing, p.Program) && !writes(p):
+		case named && s.Bash && slices.ContainsFunc(s.Commands, func(pattern string) bool { return fits(p.Command(), pattern) }):
 		default:
 			return fmt.Sprintf("the skill does not allow %s", tools.Clip(p.Command(), 200))
 		}

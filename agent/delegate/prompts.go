@@ -14,21 +14,42 @@ var systemTemplate string
 //go:embed instance.tmpl
 var instanceTemplate string
 
-// Child is the configuration of a child, out of its parent's or of a profile's: it
-// speaks as that does, and works on a part of somebody else's task. A profile's
-// system prompt is kept. Limits are those of c, but for time, of which the parent's
-// holds.
-func Child(parent agent.Config, c Config, ofProfile bool) agent.Config {
-	parent.InstanceTemplate = instanceTemplate
-	if !ofProfile {
-		parent.SystemTemplate = systemTemplate
-		parent.StepLimit, parent.CostLimit = 0, 0 // which are the parent's own, and hold in any case
+//go:embed tools.tmpl
+var toolsTemplate string
+
+// Child is the configuration of a child, out of its parent's: it works on a part of
+// somebody else's task. Limits are those of c; the parent's hold in any case.
+func Child(parent agent.Config, c Config) agent.Config {
+	parent.SystemTemplate, parent.InstanceTemplate = systemTemplate, instanceTemplate
+	parent.StepLimit, parent.CostLimit = 0, 0
+	return reporting(parent, c)
+}
+
+// OfProfile is the configuration of a child of a profile, out of that of an agent
+// under the profile, and of the child's parent. Prompts that the profile sets are
+// kept, and its limits hold beside those of c. The parent's prompts are for work
+// that is nobody else's: a child has its own instead.
+func OfProfile(profile, parent agent.Config, c Config) agent.Config {
+	own := profile.InstanceTemplate != parent.InstanceTemplate
+	if !own {
+		profile.InstanceTemplate = instanceTemplate
 	}
-	parent.StepLimit, parent.CostLimit = lower(parent.StepLimit, c.StepLimit), lower(parent.CostLimit, c.CostLimit)
-	parent.WallTimeLimit = 0
-	parent.PlainReply, parent.Submission = agent.PlainEnd, agent.SubmissionText
-	parent.Autosubmit, parent.Scrub, parent.NoTree, parent.StartupCommand = false, false, true, ""
-	return parent
+	if profile.SystemTemplate == parent.SystemTemplate {
+		profile.SystemTemplate = systemTemplate
+		if own { // a child's own instance template tells of tools
+			profile.SystemTemplate = strings.TrimRight(systemTemplate, "\n") + toolsTemplate
+		}
+	}
+	return reporting(profile, c)
+}
+
+// reporting is the configuration of an agent that hands in a report.
+func reporting(a agent.Config, c Config) agent.Config {
+	a.StepLimit, a.CostLimit = lower(a.StepLimit, c.StepLimit), lower(a.CostLimit, c.CostLimit)
+	a.WallTimeLimit = 0 // the parent's holds
+	a.PlainReply, a.Submission = agent.PlainEnd, agent.SubmissionText
+	a.Autosubmit, a.Scrub, a.NoTree, a.StartupCommand = false, false, true, ""
+	return a
 }
 
 func lower[T int | float64](a, b T) T {

@@ -72,15 +72,35 @@ type supervised struct {
 	pause  func() func()
 }
 
-// Decide implements agent.Supervisor.
+// Decide implements agent.Supervisor. A proposal of a child's child comes through
+// here twice, and holds the place of the first time.
 func (s supervised) Decide(ctx context.Context, p agent.Proposal) (agent.Decision, error) {
 	defer s.pause()()
-	s.family.state.ask.Lock()
-	defer s.family.state.ask.Unlock()
+	if !p.Child {
+		s.family.state.ask.Lock()
+		defer s.family.state.ask.Unlock()
+	}
+	p.Child = true
 	if ctx.Err() != nil {
 		return agent.Decision{}, context.Cause(ctx)
 	}
 	return s.Supervisor.Decide(ctx, p)
+}
+
+// first has the supervisor of a profile decide before the parent's, which may be
+// nil.
+type first struct {
+	agent.Supervisor
+	next agent.Supervisor
+}
+
+// Decide implements agent.Supervisor.
+func (s first) Decide(ctx context.Context, p agent.Proposal) (agent.Decision, error) {
+	d, err := s.Supervisor.Decide(ctx, p)
+	if err != nil || d.Action == agent.Deny || s.next == nil {
+		return d, err
+	}
+	return s.next.Decide(ctx, p)
 }
 
 // inside is the sandbox of a child: the parent's, within its command, beginning

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -101,7 +102,7 @@ func (w *walker) object(v map[string]any, through []string) error {
 	for key, one := range v {
 		text, isText := one.(string)
 		switch {
-		case key == "const" || key == "enum" || key == "default" || key == "examples":
+		case key == "const" || key == "enum" || key == "default" || key == "examples" || key == "dependentRequired":
 			continue
 		case isText && (key == "$dynamicRef" || key == "$recursiveRef" || key == "$id" && len(through) > 0):
 			return fmt.Errorf("the schema has %s, which is not followed here", key)
@@ -109,10 +110,35 @@ func (w *walker) object(v map[string]any, through []string) error {
 			if err := w.follow(text, through); err != nil {
 				return err
 			}
+		case key == "type":
+			if err := w.typed(one, through); err != nil {
+				return err
+			}
 		default:
 			if err := w.walk(one, through); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// types are what values can be.
+var types = []string{"null", "boolean", "object", "array", "number", "integer", "string"}
+
+// typed checks the names of types; nothing could satisfy another one. A property
+// may be called "type", too.
+func (w *walker) typed(v any, through []string) error {
+	list, isList := v.([]any)
+	if text, ok := v.(string); ok {
+		list, isList = []any{text}, true
+	}
+	if !isList {
+		return w.walk(v, through)
+	}
+	for _, one := range list {
+		if name, ok := one.(string); ok && !slices.Contains(types, name) {
+			return fmt.Errorf("the schema has the type %.80q; there are %s", name, strings.Join(types, ", "))
 		}
 	}
 	return nil

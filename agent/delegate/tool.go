@@ -77,7 +77,7 @@ func (f *Family) suits(c tools.Call, o order) error {
 	if c.Inside == nil || c.Attempt == nil {
 		return errors.New("it works for the commands of an agent only")
 	}
-	if _, _, err := f.Agent(o.profile); err != nil {
+	if _, err := f.Kind(o.profile); err != nil {
 		return tools.Usagef("--profile: %v", err)
 	}
 	if o.skill == "" {

@@ -55,8 +55,9 @@ func (r *reader) run(words []value, s *scope, c *context) {
 	name := path.Base(words[0].text)
 	p := Part{
 		Program: name, Known: true, Args: argumentsOf(words[1:]), Via: c.via, Start: c.start, dirs: s.dirs,
+		byPath: strings.Contains(words[0].text, "/"),
 	}
-	if strings.Contains(words[0].text, "/") && !installed(words[0].text) {
+	if p.byPath && !installed(words[0].text) {
 		p.Paths = append(p.Paths, r.located(words[0], Uses, s.dirs))
 	}
 	if c.piped && slices.Contains(r.functions, name) {
@@ -119,6 +120,7 @@ var scripted = []string{
 var deciding = []string{
 	"PATH", "LD_PRELOAD", "BASH_ENV", "ENV", "CDPATH", "SHELLOPTS", "BASHOPTS", "LESSOPEN",
 	"LD_AUDIT", "DYLD_INSERT_LIBRARIES", "GIT_EXEC_PATH", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
+	"MINI_TOOL_LOCAL", "MINI_TOOL_SOCKET", "MINI_TOOL_TOKEN", "MINI_TOOL_PATH",
 }
 
 // meaningful notes variables that change what other commands do.

@@ -101,10 +101,15 @@ type Part struct {
 	// begins, in bytes.
 	Start int `json:"-"`
 
+	byPath       bool
 	pipesUnknown bool
 	dirs         []string // it may run in
 	listing      bool     // prints names of files of the workspace and nothing else
 }
+
+// ByPath says that the program was called by a path, and may be any that lies
+// there.
+func (p *Part) ByPath() bool { return p.byPath }
 
 // PipesIntoUnknown says that among the programs it pipes into is one that
 // nobody can name.

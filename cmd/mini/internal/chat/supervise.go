@@ -17,7 +17,8 @@ const (
 // Decide implements agent.Supervisor. What the policy denies is denied in every
 // mode. A rule of it that allows, or its whitelist, is as good as the person's
 // word; what it asks about, and what it lets pass for want of a rule, is for the
-// mode to decide.
+// mode to decide. A person who takes over ends a child that works: it has nobody
+// to wait for, and would spend its budget on refusals.
 func (s *Session) Decide(ctx context.Context, p agent.Proposal) (agent.Decision, error) {
 	var d agent.Decision
 	var before []agent.Decision
@@ -34,6 +35,8 @@ func (s *Session) Decide(ctx context.Context, p agent.Proposal) (agent.Decision,
 	switch {
 	case s.mode() == Yolo:
 		return agent.Decision{Action: agent.Allow, By: byMode, Before: before}, nil
+	case s.mode() == Human && p.Child:
+		return agent.Decision{}, agent.ErrInterrupted
 	case s.mode() == Human:
 		return s.takenOver(before), nil
 	case s.Alone:
@@ -45,6 +48,9 @@ func (s *Session) Decide(ctx context.Context, p agent.Proposal) (agent.Decision,
 // confirm asks the person about one command.
 func (s *Session) confirm(ctx context.Context, p agent.Proposal, reason string, before []agent.Decision) (agent.Decision, error) {
 	q := Question{Kind: AskConfirm, Text: "Run this command?", Hint: "[Enter] runs it, a comment rejects it, /h helps", Command: p.Command, Reason: reason}
+	if p.Child {
+		q.Text = "Run this command of a child?"
+	}
 	for {
 		a, err := s.ask(ctx, q)
 		if errors.Is(err, ErrInterrupt) {
@@ -65,6 +71,8 @@ func (s *Session) confirm(ctx context.Context, p agent.Proposal, reason string, 
 			return agent.Decision{}, err
 		case a.switched && s.mode() == Yolo:
 			return agent.Decision{Action: agent.Allow, By: agent.ByUser, Before: before}, nil
+		case a.switched && s.mode() == Human && p.Child:
+			return agent.Decision{}, agent.ErrInterrupted
 		case a.switched && s.mode() == Human:
 			return s.takenOver(before), nil
 		case a.switched:

@@ -10,8 +10,11 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/delegate"
+	"github.com/minibench/mini/agent/memory"
+	"github.com/minibench/mini/agent/policy"
 	"github.com/minibench/mini/agent/skills"
 	"github.com/minibench/mini/agent/tools"
+	"github.com/minibench/mini/agent/tools/host"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
@@ -29,7 +32,9 @@ type children struct {
 // kind is what a child can be.
 type kind struct {
 	agent  *agent.Agent
-	models runner.Models // nil is the parent's
+	models runner.Models     // nil is the parent's
+	offers func(string) bool // nil is all that the parent has
+	policy *policy.Policy    // asked before the parent's; nil is that alone
 }
 
 // newDelegateTools makes children, chains of them and their board; nil where they are off.
@@ -38,7 +43,7 @@ func newDelegateTools(_ context.Context, cfg *configs.Resolved) (ability, error)
 		return nil, nil //nolint:nilnil // off
 	}
 	c := &children{cfg: cfg, kinds: map[string]kind{}}
-	own, err := agent.New(delegate.Child(cfg.Agent, cfg.Agents, false))
+	own, err := agent.New(delegate.Child(cfg.Agent, cfg.Agents))
 	if err != nil {
 		return nil, cfg.Locate(err)
 	}
@@ -87,14 +92,46 @@ func (c *children) profile(name string) (kind, error) {
 			return kind{}, err
 		}
 	}
-	var k kind
-	if k.agent, err = agent.New(delegate.Child(cfg.Agent, c.cfg.Agents, true)); err != nil {
+	k := kind{offers: offered(cfg, c.cfg)}
+	if k.agent, err = agent.New(delegate.OfProfile(cfg.Agent, c.cfg.Agent, c.cfg.Agents)); err != nil {
 		return kind{}, cfg.Locate(err)
+	}
+	if !reflect.DeepEqual(cfg.Policy, c.cfg.Policy) {
+		if k.policy, err = newPolicy(cfg, c.cfg.Environment.Class); err != nil {
+			return kind{}, err
+		}
 	}
 	if !reflect.DeepEqual(cfg.Model, c.cfg.Model) || !slices.EqualFunc(cfg.Agent.Tools(), c.cfg.Agent.Tools(), sameTool) {
 		k.models, err = newModels(cfg, false, nil)
 	}
 	return k, err
+}
+
+// offered says which tools of its parent's a child of a profile may call: those
+// that the profile allows, of what it leaves on.
+func offered(profile, parent *configs.Resolved) func(name string) bool {
+	on := profile.Tools
+	notes := !isOff(memory.Config{Notes: profile.Memory.Notes})
+	own := map[string]bool{
+		"read": on.Files, "write": on.Files, "edit": on.Files, "recall": on.Recall, host.SearchName: len(on.Search) > 0,
+		"note": notes, "notes": notes, "goal": profile.Memory.Goals, tools.Skill: len(profile.Skills.Use) > 0,
+		"delegate": profile.Agents.Enabled, "chain": profile.Agents.Enabled, "board": profile.Agents.Enabled,
+	}
+	named := func(name string) func(tools.HostTool) bool {
+		return func(t tools.HostTool) bool { return t.Name == name }
+	}
+	return func(name string) bool {
+		if len(on.Allow) > 0 && !slices.Contains(on.Allow, name) {
+			return false
+		}
+		if is, ok := own[name]; ok {
+			return is
+		}
+		if slices.ContainsFunc(parent.Tools.Host, named(name)) {
+			return slices.ContainsFunc(on.Host, named(name))
+		}
+		return len(on.MCP) > 0
+	}
 }
 
 // sameTool says that requests offer the same.
@@ -104,7 +141,7 @@ func sameTool(a, b model.Definition) bool { return reflect.DeepEqual(a, b) }
 func (c *children) tools(p toolPlace) ([]tools.Tool, error) {
 	o := delegate.Options{
 		Config: c.cfg.Agents,
-		Agent:  func(profile string) (*agent.Agent, model.Model, error) { return c.kind(profile, p) },
+		Kind:   func(profile string) (delegate.Kind, error) { return c.kind(profile, p) },
 	}
 	if len(c.used) > 0 {
 		o.Skill = c.skill
@@ -136,11 +173,11 @@ func attemptOf(p toolPlace) int {
 	return n
 }
 
-func (c *children) kind(profile string, p toolPlace) (*agent.Agent, model.Model, error) {
+func (c *children) kind(profile string, p toolPlace) (delegate.Kind, error) {
 	k, ok := c.kinds[profile]
 	if !ok {
 		if len(c.kinds) == 1 {
-			return nil, nil, fmt.Errorf("there are no profiles here (agents.profiles)")
+			return delegate.Kind{}, fmt.Errorf("there are no profiles here (agents.profiles)")
 		}
 		var names []string
 		for name := range c.kinds {
@@ -149,13 +186,17 @@ func (c *children) kind(profile string, p toolPlace) (*agent.Agent, model.Model,
 			}
 		}
 		slices.Sort(names)
-		return nil, nil, fmt.Errorf("there is no profile %.80q here; there is %s", profile, strings.Join(names, ", "))
+		return delegate.Kind{}, fmt.Errorf("there is no profile %.80q here; there is %s", profile, strings.Join(names, ", "))
 	}
-	if k.models == nil {
-		return k.agent, nil, nil
+	is := delegate.Kind{Agent: k.agent, Offers: k.offers}
+	if k.policy != nil {
+		is.Supervisor = k.policy.For(p.in.ID)
 	}
-	m, err := k.models.For(p.in)
-	return k.agent, m, err
+	var err error
+	if k.models != nil {
+		is.Model, err = k.models.For(p.in)
+	}
+	return is, err
 }
 
 // Close implements ability.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -49,6 +50,9 @@ func (c *configFlags) profileLayers() ([]configs.Layer, error) {
 func childConfig(cfg *configs.Resolved, profile string) (*configs.Resolved, error) {
 	l, err := configs.ReadProfile(profile, profileDirs()...)
 	if err != nil {
+		if text, ok := strings.CutPrefix(err.Error(), "--profile "); ok {
+			err = cfg.Mistakes(configs.Wrong{Key: "agents.profiles", Text: text})
+		}
 		return nil, err
 	}
 	return cfg.With(l)
