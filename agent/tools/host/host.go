@@ -8,7 +8,8 @@
 //
 //	t, err := host.New(host.Config{Name: "issues", Command: []string{"issues.py"}, Env: plain})
 //
-// It does not limit what the program may do: that is the user's own.
+// Secrets that it is given are taken out of what it says. What it may do is not
+// limited: it is the user's own.
 package host
 
 import (
