@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/minibench/mini/agent/policy"
+	"github.com/minibench/mini/agent/tools"
 )
 
 // check holds a layer against the shape of Config: every key must exist and
@@ -30,12 +31,16 @@ func (l Layer) checkNode(n *yaml.Node, t reflect.Type, path string) []error {
 		return l.checkStruct(n, t, path)
 	case isTemplate(path) && n.Kind == yaml.MappingNode:
 		return nil // {file: PATH}, see readPrompts
-	case t == reflect.TypeFor[[]Override]() && n.Kind == yaml.SequenceNode:
-		return l.checkItems(n, reflect.TypeFor[Model](), path)
+	case isItems(t) && n.Kind == yaml.SequenceNode:
+		return l.checkItems(n, itemOf(t), path)
 	case t == reflect.TypeFor[Override]() && n.Kind == yaml.MappingNode:
 		return l.checkStruct(n, reflect.TypeFor[Model](), path)
-	case t == reflect.TypeFor[[]policy.Rule]() && n.Kind == yaml.SequenceNode:
-		return l.checkItems(n, reflect.TypeFor[policy.Rule](), path)
+	case t == reflect.TypeFor[[]string]() && n.Kind == yaml.SequenceNode:
+		for i, item := range n.Content {
+			if item.Kind != yaml.ScalarNode {
+				return []error{l.errorf(item, "%s[%d]: a text is needed, %s is not", path, i, describe(item))}
+			}
+		}
 	case t.Kind() == reflect.Pointer:
 		t = t.Elem()
 	}
@@ -101,8 +106,17 @@ func mendable(t reflect.Type, value *yaml.Node) bool {
 }
 
 // isItems says that a type is a list whose items have keys of their own.
-func isItems(t reflect.Type) bool {
-	return t == reflect.TypeFor[[]Override]() || t == reflect.TypeFor[[]policy.Rule]()
+func isItems(t reflect.Type) bool { return itemOf(t) != nil }
+
+// itemOf is the type that has the keys of a list's items; nil where they have none.
+func itemOf(t reflect.Type) reflect.Type {
+	switch t {
+	case reflect.TypeFor[[]Override]():
+		return reflect.TypeFor[Model]()
+	case reflect.TypeFor[[]policy.Rule](), reflect.TypeFor[[]tools.HostTool](), reflect.TypeFor[[]tools.MCPServer]():
+		return t.Elem()
+	}
+	return nil
 }
 
 // maxMistakes in one section are enough: the file is of another kind.

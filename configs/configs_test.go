@@ -232,7 +232,7 @@ func TestReadRefuses(t *testing.T) {
 // The place of a mistake is what was typed, but for what may be a password.
 func TestPasswordOnTheCommandLineIsNotShown(t *testing.T) {
 	_, err := resolve("model.base_url=https://u:sk-123@h/v1")
-	if err == nil || !strings.HasPrefix(err.Error(), "-c model.base_url: model.base_url: not a plain URL") || strings.Contains(err.Error(), "sk-123") {
+	if err == nil || !strings.HasPrefix(err.Error(), "-c model.base_url: not a plain URL") || strings.Contains(err.Error(), "sk-123") {
 		t.Error(err)
 	}
 }

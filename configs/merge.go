@@ -200,7 +200,21 @@ func (r *Resolved) errorf(key, format string, args ...any) error {
 		}
 		return &mistake{r.place(at, 0) + r.entry + "." + own + ": " + fmt.Sprintf(format, args...)}
 	}
-	return &mistake{r.place(key, 0) + key + ": " + fmt.Sprintf(format, args...)}
+	return &mistake{r.at(key) + fmt.Sprintf(format, args...)}
+}
+
+// at begins a message about a key: where it was set, and the key. One that -c set
+// is said once.
+func (r *Resolved) at(key string) string {
+	place := r.place(key, 0)
+	if list, _, ok := strings.Cut(key, "["); ok && place == "" {
+		place = r.place(list, 0)
+	}
+	flag := strings.TrimSuffix(place, ": ")
+	if rest, ok := strings.CutPrefix("-c "+key, flag); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') && flag != "" {
+		return "-c " + key + ": "
+	}
+	return place + key + ": "
 }
 
 // Shipped says that a value is mini's own default.

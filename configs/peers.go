@@ -26,6 +26,22 @@ var peerKeys = map[string]string{
 	"timeout_template":            "agent.observation_template shows timeouts here, as .exception and .timed_out",
 }
 
+// peerItems answers keys that other programs have for the items of a list of mini's.
+var peerItems = map[string]map[string]string{
+	"tools.host": {
+		"args":       "command holds the program and its arguments, as [python3, issues.py]",
+		"cwd":        "the program runs in mini's own folder; leave the key out, and name the program by its path",
+		"parameters": "a program gets its arguments as texts; say them in usage",
+	},
+	"tools.mcp": {
+		"args":      "command holds the program and its arguments, as [npx, -y, SERVER]",
+		"cwd":       "the program runs in mini's own folder; leave the key out, and name the program by its path",
+		"headers":   "a token goes with each request where token_env names the variable that has it; others are not sent",
+		"transport": "a command or a url says it; leave the key out",
+		"type":      "a command or a url says it; leave the key out",
+	},
+}
+
 // peerKwargs answers settings of model_kwargs that litellm takes for itself. A
 // server would get them as they are, and refuse them.
 var peerKwargs = map[string]string{

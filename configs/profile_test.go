@@ -39,7 +39,7 @@ func TestShippedProfilesSayEverything(t *testing.T) {
 				for _, key := range configs.Keys() {
 					section, rest, _ := strings.Cut(key, ".")
 					bound := slices.Contains([]string{"timeout", "max_output", "paths", "depth", "max", "step_limit", "cost_limit"}, rest)
-					if key != "agent.compaction" && !slices.Contains([]string{"tools", "skills", "memory", "agents"}, section) || bound || rest == "profiles" && !cfg.Agents.Enabled {
+					if key != "agent.compaction" && key != "agent.tail_template" && !slices.Contains([]string{"tools", "skills", "memory", "agents"}, section) || bound || rest == "profiles" && !cfg.Agents.Enabled {
 						continue
 					}
 					if o, ok := cfg.Origin(key); !ok || o.String() != "--profile "+name {

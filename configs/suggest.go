@@ -13,6 +13,10 @@ import (
 // answer to a key of mini-swe-agent, the section the key belongs under, the
 // nearest key there, or, where nothing is near, all of them.
 func suggest(key, path string, fields map[string]reflect.Type) string {
+	list, _, isItem := strings.Cut(path, "[")
+	if answer, ok := peerItems[list][key]; ok && isItem {
+		return "; " + answer
+	}
 	if answer, ok := peerKeys[key]; ok {
 		return "; " + answer
 	}

@@ -21,11 +21,13 @@ func (h *head) Write(p []byte) (int, error) {
 type tail struct {
 	data []byte
 	most int
+	cut  bool // the beginning was left out
 }
 
 func (t *tail) Write(p []byte) (int, error) {
 	n := len(p)
-	p = p[max(0, len(p)-t.most):]
+	t.cut = t.cut || len(t.data)+n > t.most
+	p = p[max(0, n-t.most):]
 	if over := len(t.data) + len(p) - t.most; over > 0 {
 		t.data = append(t.data[:0], t.data[over:]...)
 	}
@@ -34,8 +36,4 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 // String is the text, without what is no UTF-8.
-func (t *tail) String() string { return t.last(t.most) }
-
-func (t *tail) last(most int) string {
-	return strings.ToValidUTF8(string(t.data[max(0, len(t.data)-most):]), "\uFFFD")
-}
+func (t *tail) String() string { return strings.ToValidUTF8(string(t.data), "\uFFFD") }

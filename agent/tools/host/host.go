@@ -8,7 +8,8 @@
 //
 //	t, err := host.New(host.Config{Name: "issues", Command: []string{"issues.py"}, Env: plain})
 //
-// It does not limit what the program may do: that is the user's own.
+// Secrets that it is given are taken out of what it says. What it may do is not
+// limited: it is the user's own.
 package host
 
 import (
@@ -39,6 +40,8 @@ type Config struct {
 	// Env is all of the program's environment. Keys have no place in it, but for
 	// those that the user names.
 	Env []string
+	// Secrets are values that are taken out of all that the program says.
+	Secrets []string
 	// Dir is where it runs; empty is the current folder.
 	Dir string
 	// Instance is passed on to the program; it may be empty.
@@ -52,8 +55,9 @@ type Config struct {
 
 // Tool is a program as a tool.
 type Tool struct {
-	config Config
-	path   string
+	config  Config
+	path    string
+	secrets []string
 }
 
 // Bounds in bytes.
@@ -80,7 +84,7 @@ func New(c Config) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool %s: %w: %.80q", c.Name, ErrNoProgram, c.Command[0])
 	}
-	return &Tool{c, path}, nil
+	return &Tool{c, path, forms(c.Secrets)}, nil
 }
 
 // Spec implements tools.Tool.
@@ -131,13 +135,16 @@ func (t *Tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 	if cmd.Process != nil {
 		f.End() // what it left in the background
 	}
-	res := tools.Result{Output: string(out.data), Size: out.size, Details: Details{cmd.ProcessState.ExitCode(), errs.String(), out.size}}
+	res := tools.Result{Output: t.output(out), Details: Details{cmd.ProcessState.ExitCode(), t.errors(errs), out.size}}
+	if int64(len(out.data)) < out.size {
+		res.Size = out.size
+	}
 	exit, failed := errors.AsType[*exec.ExitError](err)
 	switch {
 	case ctx.Err() != nil:
 		return res, context.Cause(ctx)
 	case failed:
-		return res, ended(exit, errs)
+		return res, ended(exit, t.errors(errs))
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return tools.Result{}, fmt.Errorf("run it: %w", err)
 	}
@@ -145,8 +152,8 @@ func (t *Tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 }
 
 // ended is a program's own failure, with the last it said.
-func ended(exit *exec.ExitError, errs *tail) error {
-	text := strings.TrimSpace(errs.last(maxTail))
+func ended(exit *exec.ExitError, said string) error {
+	text := strings.TrimSpace(strings.ToValidUTF8(said[max(0, len(said)-maxTail):], "\uFFFD"))
 	if text == "" {
 		return fmt.Errorf("the program ended with %s", exit.ProcessState)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +45,30 @@ func ask(t *testing.T, script string, change func(*host.Config), req env.ToolReq
 	return box.Answer(t.Context(), agent.Asked{ToolRequest: req})
 }
 
+// keyed gives the program a secret, which JSON writes in another way.
+func keyed(c *host.Config) {
+	c.Env, c.Secrets = append(c.Env, `KEY=x\y`), []string{`x\y`, ""}
+}
+
+// TestSecretsAtACut has secrets where an output is cut off, in every place.
+func TestSecretsAtACut(t *testing.T) {
+	const secret = "q1w2e3r4t5"
+	for shift := range len(secret) + 1 {
+		script := fmt.Sprintf(`head -c %d /dev/zero | tr '\0' .; printf %%s "$KEY$KEY"; printf %%s "$KEY" >&2; head -c %d /dev/zero | tr '\0' . >&2`, env.MaxToolAnswer-shift, 8<<10-shift)
+		one, err := host.New(host.Config{
+			Name: "x", Command: []string{"sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH"), "KEY=" + secret}, Secrets: []string{secret},
+		})
+		if err != nil {
+			t.Skip(err)
+		}
+		res, err := one.Call(t.Context(), tools.Call{})
+		d, ok := res.Details.(host.Details)
+		if err != nil || !ok || strings.ContainsAny(res.Output+d.Stderr, "qw12345") || len(res.Output) < env.MaxToolAnswer/2 || len(d.Stderr) < 4<<10 {
+			t.Errorf("%d: %v: %q, %q", shift, err, res.Output[max(0, len(res.Output)-30):], d.Stderr[:min(30, len(d.Stderr))])
+		}
+	}
+}
+
 func TestCall(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-secret")
 	req := env.ToolRequest{Args: []string{"a b", "-"}, Input: []byte("in\n"), Dir: "/testbed"}
@@ -58,12 +83,16 @@ func TestCall(t *testing.T) {
 		"the call": {
 			script: "cat", output: `{"name":"x","args":["a b","-"],"input":"in\n","dir":"/testbed","instance":"a__b-1"}` + "\n", bytes: 84,
 		},
-		"nothing read":     {script: "echo hi", output: "hi\n", bytes: 3},
-		"nothing said":     {script: "true"},
-		"no line feed":     {script: "printf hi", output: "hi", bytes: 2},
-		"a word aside":     {script: "echo hi; echo aside >&2", output: "hi\n", stderr: "aside\n", bytes: 3},
-		"no keys":          {script: `echo "[$OPENAI_API_KEY]"`, output: "[]\n", bytes: 3},
-		"a key by name":    {script: `echo "[$KEY]"`, change: func(c *host.Config) { c.Env = append(c.Env, "KEY=k") }, output: "[k]\n", bytes: 4},
+		"nothing read":  {script: "echo hi", output: "hi\n", bytes: 3},
+		"nothing said":  {script: "true"},
+		"no line feed":  {script: "printf hi", output: "hi", bytes: 2},
+		"a word aside":  {script: "echo hi; echo aside >&2", output: "hi\n", stderr: "aside\n", bytes: 3},
+		"no keys":       {script: `echo "[$OPENAI_API_KEY]"`, output: "[]\n", bytes: 3},
+		"a key by name": {script: `echo "[$KEY]"`, change: func(c *host.Config) { c.Env = append(c.Env, "KEY=k") }, output: "[k]\n", bytes: 4},
+		"a secret": {
+			script: `echo "[$KEY] in \"x\\\\y\""; echo "say $KEY" >&2; exit 3`, change: keyed, code: 1, output: "[[secret]] in \"[secret]\"\n",
+			errors: "mini-tool: x: the program ended with exit status 3:\nsay [secret]\n", stderr: "say [secret]\n", bytes: 15, exitCode: 3,
+		},
 		"it fails":         {script: "echo half; echo no index >&2; exit 3", code: 1, output: "half\n", errors: "mini-tool: x: the program ended with exit status 3:\nno index\n", stderr: "no index\n", bytes: 5, exitCode: 3},
 		"it fails, silent": {script: "exit 4", code: 1, errors: "mini-tool: x: the program ended with exit status 4\n", exitCode: 4},
 		"it is killed":     {script: "kill -9 $$", code: 1, errors: "mini-tool: x: the program ended with signal: killed\n", exitCode: -1},

@@ -27,7 +27,7 @@ type Config struct {
 	// Offer names those of its tools that are wanted, as the server calls them;
 	// empty means all.
 	Offer []string
-	// Timeout is that of tools.Spec.
+	// Timeout bounds a call; 0 leaves that to whoever calls.
 	Timeout time.Duration
 	// Version is mini's own, which the server is told.
 	Version string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,10 +22,28 @@ type tool struct {
 
 func newTool(s *Server, t *sdk.Tool, name string) *tool {
 	o := newObject(t.InputSchema)
+	limit := s.config.Timeout
+	if limit > 0 {
+		limit += spare
+	}
 	return &tool{s, t.Name, tools.Spec{
 		Name: name, Usage: o.usage(name), About: firstSentence(s.clean(t.Description)), Help: o.help(s.clean(t.Description)),
-		Timeout: s.config.Timeout,
+		Timeout: limit,
 	}, o}
+}
+
+// spare is what a call may take longer than its limit until it is ended from
+// outside: the server is given up before, and that is what is told. It goes on
+// with what it does, for all that mini knows.
+const spare = 2 * time.Second
+
+// limited is ctx with the limit of a call.
+func (s *Server) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := s.config.Timeout
+	if limit <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than the %v that it may take, and was given up", limit))
 }
 
 // Spec implements tools.Tool.
@@ -44,6 +63,8 @@ func (t *tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
+	ctx, cancel := t.server.limited(ctx)
+	defer cancel()
 	d := Details{Server: t.server.config.Name, Tool: t.name, Arguments: args}
 	l, err := t.server.use(ctx)
 	if err != nil {

@@ -74,6 +74,11 @@ func newAbilities(ctx context.Context, cfg *configs.Resolved) (_ *abilities, err
 			a.all, a.kinds = append(a.all, one), append(a.kinds, kind.name)
 		}
 	}
+	if allow := cfg.Tools.Allow; len(a.all) == 0 && len(allow) > 0 {
+		return nil, cfg.Mistakes(configs.Wrong{
+			Key: "tools.allow", Text: fmt.Sprintf("%.80q may be called, and no tool is on; to allow a tool turns none on (docs/tools.md)", allow[0]),
+		})
+	}
 	if len(a.all) == 0 {
 		return nil, nil //nolint:nilnil // nothing is configured
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/memory"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/runner"
 )
@@ -85,8 +86,8 @@ func (a *abilities) manifest() (*runner.Abilities, error) {
 	if c := a.cfg.Agent.Compaction; c != "" && c != "off" {
 		m.Compaction = c
 	}
-	if notes := a.cfg.Memory.Notes; notes != "off" {
-		m.Notes = notes
+	if notes := a.cfg.Memory.Notes; notes != "" && notes != "off" {
+		m.Notes = memory.Attempt // see docs/memory.md: a batch has no other
 	}
 	if c := a.cfg.Agents; c.Enabled {
 		m.Agents = &runner.Children{Depth: c.Depth, Max: c.Max, StepLimit: c.StepLimit, CostLimit: c.CostLimit, Profiles: c.Profiles}
@@ -113,7 +114,7 @@ func planAbilities(cfg *configs.Resolved, profile string, can agent.Abilities, s
 		p.Skills = append(p.Skills, s.Name)
 	}
 	if cfg.Memory.Notes != "off" {
-		p.Notes = cfg.Memory.Notes
+		p.Notes = memory.Attempt // a plan is one of a batch
 	}
 	if profile == "" && len(p.Tools)+len(p.MCP)+len(p.Skills) == 0 && p.Notes == "" {
 		return nil

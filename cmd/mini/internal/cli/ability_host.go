@@ -10,6 +10,7 @@ import (
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/agent/tools/host"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/env/local"
 )
 
 // hostTools are programs on this machine, search among them.
@@ -27,36 +28,26 @@ func newHostTools(_ context.Context, cfg *configs.Resolved) (ability, error) {
 	plain := withoutKeys(cfg)
 	h := &hostTools{}
 	var wrong []configs.Wrong
-	try := func(key string, err error) {
+	try := func(key, name string, err error) {
 		if err != nil {
-			wrong = append(wrong, configs.Wrong{Key: key, Text: err.Error()})
+			wrong = append(wrong, configs.Wrong{Key: key, Text: strings.TrimPrefix(err.Error(), "tool "+name+": ")})
 		}
 	}
 	if len(cfg.Tools.Search) > 0 {
 		h.search = &host.Config{Command: cfg.Tools.Search, Env: plain}
 		_, err := host.Search(*h.search)
-		try("tools.search", err)
+		try("tools.search", host.SearchName, err)
 	}
-	seen := map[string]bool{}
-	for _, t := range cfg.Tools.Host {
+	for i, t := range cfg.Tools.Host {
+		item := fmt.Sprintf("tools.host[%d].", i)
 		named, err := namedVariables(t.Env)
-		try("tools.host", about(t.Name, err))
+		try(item+"env", t.Name, err)
 		c := host.Config{
 			Name: t.Name, Command: t.Command, Usage: t.Usage, About: t.About, Env: append(named, plain...),
-			Timeout: duration(t.Timeout), MaxOutput: t.MaxOutput,
+			Secrets: secretsIn(named), Timeout: duration(t.Timeout), MaxOutput: t.MaxOutput,
 		}
 		_, err = host.New(c)
-		try("tools.host", err)
-		switch {
-		case err != nil:
-		case t.Timeout < 0 || t.MaxOutput < 0:
-			try("tools.host", fmt.Errorf("tool %s: timeout and max_output are not less than 0", t.Name))
-		case seen[t.Name]:
-			try("tools.host", fmt.Errorf("two tools are called %q", t.Name))
-		case ownNames[t.Name] || t.Name == host.SearchName:
-			try("tools.host", fmt.Errorf("%q is the name of a tool of mini's own: take another one", t.Name))
-		}
-		seen[t.Name] = true
+		try(item+"command", t.Name, err)
 		h.others = append(h.others, c)
 	}
 	if len(wrong) > 0 {
@@ -65,18 +56,16 @@ func newHostTools(_ context.Context, cfg *configs.Resolved) (ability, error) {
 	return h, nil
 }
 
-// ownNames are those of the tools that mini itself has.
-var ownNames = map[string]bool{
-	"read": true, "write": true, "edit": true, "skill": true, "note": true, "notes": true, "goal": true, "recall": true,
-	"delegate": true, "chain": true, "board": true, host.SearchName: true, tools.Help: true,
-}
-
-// about says which tool an error is about.
-func about(name string, err error) error {
-	if err == nil {
-		return nil
+// secretsIn are the values of those variables, as NAME=value, that are secrets by
+// their name.
+func secretsIn(variables []string) []string {
+	var secrets []string
+	for _, kv := range variables {
+		if name, value, _ := strings.Cut(kv, "="); local.Secret(name) {
+			secrets = append(secrets, value)
+		}
 	}
-	return fmt.Errorf("%.60q: %w", name, err)
+	return secrets
 }
 
 // namedVariables are variables of this process that the configuration names, as
@@ -86,7 +75,7 @@ func namedVariables(names []string) ([]string, error) {
 	var missing []error
 	for _, name := range names {
 		value, ok := os.LookupEnv(name)
-		if !ok || name == "" || strings.Contains(name, "=") {
+		if !ok {
 			missing = append(missing, fmt.Errorf("the environment variable %.80q is not set", name))
 			continue
 		}

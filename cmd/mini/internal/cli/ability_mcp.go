@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 
@@ -13,7 +13,6 @@ import (
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/agent/tools/mcp"
 	"github.com/minibench/mini/configs"
-	"github.com/minibench/mini/env/local"
 	"github.com/minibench/mini/runner"
 )
 
@@ -38,14 +37,21 @@ func newMCPTools(ctx context.Context, cfg *configs.Resolved) (ability, error) {
 		m.taken[t.Name] = true
 	}
 	var g errgroup.Group
+	failed := make([]error, len(all))
 	for i, c := range all {
-		g.Go(func() (err error) {
-			m.servers[i], err = mcp.Connect(ctx, c)
-			return err
+		g.Go(func() error {
+			m.servers[i], failed[i] = mcp.Connect(ctx, c)
+			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, errors.Join(cfg.Mistakes(configs.Wrong{Key: "tools.mcp", Text: err.Error()}), m.Close())
+	_ = g.Wait() // each has its own
+	for i, err := range failed {
+		if err != nil {
+			wrong = append(wrong, configs.Wrong{Key: fmt.Sprintf("tools.mcp[%d]", i), Text: err.Error()})
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, errors.Join(cfg.Mistakes(wrong...), m.Close())
 	}
 	return m, nil
 }
@@ -53,43 +59,21 @@ func newMCPTools(ctx context.Context, cfg *configs.Resolved) (ability, error) {
 // serverConfigs reads what the configuration says of servers.
 func serverConfigs(cfg *configs.Resolved) (all []mcp.Config, wrong []configs.Wrong) {
 	plain := withoutKeys(cfg)
-	seen := map[string]bool{}
-	for _, s := range cfg.Tools.MCP {
-		bad := func(format string, args ...any) {
-			wrong = append(wrong, configs.Wrong{Key: "tools.mcp", Text: fmt.Sprintf("%.60q: ", s.Name) + fmt.Sprintf(format, args...)})
+	for i, s := range cfg.Tools.MCP {
+		bad := func(key, format string, args ...any) {
+			wrong = append(wrong, configs.Wrong{Key: fmt.Sprintf("tools.mcp[%d].%s", i, key), Text: fmt.Sprintf(format, args...)})
 		}
-		if tools.CheckName(s.Name) != nil {
-			bad("a server's name has letters, digits, - and _")
-		}
-		if seen[s.Name] {
-			bad("two servers have this name")
-		}
-		seen[s.Name] = true
-		switch {
-		case len(s.Command) > 0 == (s.URL != ""):
-			bad("it takes either a command or a url")
-		case s.URL == "" && s.TokenEnv != "":
-			bad("token_env goes with a url; a command gets its variables by env")
-		case hasPassword(s.URL):
-			bad("its url has a name or a password in it, which would stand in the files of a run: name a variable with token_env")
-		case s.Timeout < 0:
-			bad("timeout is not less than 0")
-		}
-		c := mcp.Config{Name: s.Name, Command: s.Command, URL: s.URL, Offer: s.Tools, Timeout: duration(s.Timeout), Version: version()}
+		c := mcp.Config{Name: s.Name, Command: s.Command, URL: s.URL, Offer: s.Tools, Version: version()}
+		c.Timeout = cmp.Or(duration(s.Timeout), duration(cfg.Tools.Timeout), tools.DefaultTimeout)
 		named, err := namedVariables(s.Env)
 		if err != nil {
-			bad("%v", err)
+			bad("env", "%v", err)
 		}
-		c.Env = append(named, plain...)
-		for _, kv := range named {
-			if name, value, _ := strings.Cut(kv, "="); local.Secret(name) {
-				c.Secrets = append(c.Secrets, value)
-			}
-		}
+		c.Env, c.Secrets = append(named, plain...), secretsIn(named)
 		if s.TokenEnv != "" {
 			c.Token = os.Getenv(s.TokenEnv)
 			if c.Token == "" || strings.ContainsAny(c.Token, "\r\n") {
-				bad("the environment variable %.80q is not set, or is no token", s.TokenEnv)
+				bad("token_env", "the environment variable %.80q is not set, or is no token", s.TokenEnv)
 			}
 		}
 		all = append(all, c)
@@ -97,15 +81,9 @@ func serverConfigs(cfg *configs.Resolved) (all []mcp.Config, wrong []configs.Wro
 	return all, wrong
 }
 
-// hasPassword says that a URL names a user.
-func hasPassword(text string) bool {
-	at, err := url.Parse(text)
-	return err == nil && at.User != nil
-}
-
 // tools implements ability.
 func (m *mcpTools) tools(toolPlace) ([]tools.Tool, error) {
-	return mcp.Tools(func(name string) bool { return ownNames[name] || m.taken[name] }, m.servers...), nil
+	return mcp.Tools(func(name string) bool { return configs.OwnTool(name) || m.taken[name] }, m.servers...), nil
 }
 
 // Close implements ability.

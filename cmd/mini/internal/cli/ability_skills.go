@@ -15,6 +15,7 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/env/scratch"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/report"
 )
 
 // newSkillTools makes the texts of skills; nil where they are off.
@@ -67,13 +68,16 @@ func (a *skillTools) manifest(all *runner.Abilities) {
 
 // warnings are about skills that were passed over.
 func (a *skillTools) warnings() []string {
-	var all []string
+	bad := map[string]bool{}
 	for _, p := range a.found.Problems {
 		if !p.Warning {
-			all = append(all, "a skill is passed over: "+p.String())
+			bad[p.Folder()] = true
 		}
 	}
-	return all
+	if len(bad) == 0 {
+		return nil
+	}
+	return []string{report.Count(len(bad), "skill") + " passed over, not in order (mini skills list; mini skills check says why)"}
 }
 
 // warn says what abilities have to say before anything is run.

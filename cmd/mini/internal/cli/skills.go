@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -161,7 +162,7 @@ func newSkillsCheck(s Streams) *cobra.Command {
 files and links. Each problem has a line: the file, the line, the reason. A
 warning is no problem.
 
-FOLDER is the folder of a skill, or one with several. Without one all skills are
+FOLDER is the folder of a skill, or its SKILL.md, or one with several. Without one all skills are
 checked that mini would find. The exit code is 0 where all is fine, 3 where a
 skill has problems.`,
 		Example: `  mini skills check
@@ -182,10 +183,14 @@ func (o *skillOptions) check(s Streams, args []string) error {
 	} else {
 		var from []skills.Source
 		for _, arg := range args {
-			if info, err := os.Stat(arg); err != nil || !info.IsDir() {
-				return usagef("there is no folder %s", report.Printable(arg))
+			folder := arg
+			if filepath.Base(arg) == "SKILL.md" {
+				folder = filepath.Dir(arg) // the file itself is meant
 			}
-			from = append(from, skills.Folder(arg))
+			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+				return usagef("there is no folder %s", report.Printable(folder))
+			}
+			from = append(from, skills.Folder(folder))
 		}
 		found = skills.Load(from...)
 	}
