@@ -342,13 +342,13 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "leave at a child's question", args: []string{"-c", "agents.enabled=true"}, replies: []string{"mini-tool delegate x; echo after", "echo its own"},
-			steps: []step{{askConfirm, keyEnter}, {"child 1", ""}, {askConfirm, keyCtrlC}, {askMessage, keyCtrlC}}, code: 130,
+			steps: []step{{askConfirm, keyEnter}, {"child 1", ""}, {"of a child?", keyCtrlC}, {askMessage, keyCtrlC}}, code: 130,
 			told: "mini-tool delegate x; echo after", decided: "allow user",
 		},
 		{
 			name: "what a child reports is shown", args: []string{"-c", "agents.enabled=true"},
 			replies: []string{"mini-tool delegate x; echo after", "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo the report", submitCommand},
-			steps:   []step{{askConfirm, keyEnter}, {"child 1", ""}, {askConfirm, keyEnter}, {"the report", ""}, {"after", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			steps:   []step{{askConfirm, keyEnter}, {"child 1", ""}, {"of a child?", keyEnter}, {"the report", ""}, {"after", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
 			told:    "mini-tool delegate x; echo after\n" + ok + "\n" + submitCommand, decided: "allow user, allow user",
 		},
 		{

@@ -162,9 +162,9 @@ func newSkillsCheck(s Streams) *cobra.Command {
 files and links. Each problem has a line: the file, the line, the reason. A
 warning is no problem.
 
-FOLDER is the folder of a skill, or its SKILL.md, or one with several. Without one all skills are
-checked that mini would find. The exit code is 0 where all is fine, 3 where a
-skill has problems.`,
+FOLDER is the folder of a skill, or its SKILL.md, or one with several. Without
+one all skills are checked that mini would find. The exit code is 0 where all
+is fine, 3 where a skill has problems.`,
 		Example: `  mini skills check
   mini skills check ./my-skill ./others --json`,
 		RunE: func(_ *cobra.Command, args []string) error { return o.check(s, args) },
