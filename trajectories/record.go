@@ -95,77 +95,6 @@ type Origin struct {
 	Step   int `json:"step"`
 }
 
-// Parent is the attempt that handed a part of its task to a child. InstanceID and
-// Attempt of the child's header are the parent's.
-type Parent struct {
-	// Child counts the children of an attempt from 1; their own children have
-	// numbers from the same row.
-	Child int `json:"child"`
-	// Journal is the parent's, as seen from the child's folder; empty where it has
-	// no file.
-	Journal string `json:"journal,omitempty"`
-	// Step is the parent's model call whose command asked, Depth 1 for a child of
-	// the attempt itself.
-	Step  int `json:"step"`
-	Depth int `json:"depth"`
-	// Of is the child whose child this is; 0 for one of the attempt itself, whose
-	// journal Journal is in any case.
-	Of int `json:"of,omitempty"`
-	// Task is what the child was asked to do; Skill and Profile are what it was
-	// to do it with, where that was said.
-	Task    string `json:"task"`
-	Skill   string `json:"skill,omitempty"`
-	Profile string `json:"profile,omitempty"`
-}
-
-// Child is what came of a child, as the details of the tool call that asked for it
-// have it.
-type Child struct {
-	Child int `json:"child"`
-	// Name is that of a step of a chain.
-	Name string `json:"name,omitempty"`
-	Task string `json:"task"`
-	// Journal is the child's, as seen from the folder of its parent's, and SHA256
-	// that of its bytes, in hex; both are empty where it has no file.
-	Journal string `json:"journal,omitempty"`
-	SHA256  string `json:"sha256,omitempty"`
-	// Class and ExitStatus are those of the child's outcome, Steps, Usage and Cost
-	// its totals.
-	Class      Class       `json:"class"`
-	ExitStatus string      `json:"exit_status"`
-	Steps      int         `json:"steps"`
-	Usage      model.Usage `json:"usage"`
-	Cost       model.Cost  `json:"cost"`
-	// Problem says why there is no report, or none that serves.
-	Problem string `json:"problem,omitempty"`
-}
-
-// Children are those that a tool call made.
-func (c ToolCall) Children() []Child {
-	var d struct {
-		Children []Child `json:"children"`
-	}
-	if len(c.Details) == 0 || json.Unmarshal(c.Details, &d) != nil {
-		return nil
-	}
-	return d.Children
-}
-
-// Spent is one call of the model by a child, or by a child of one. It counts as a
-// step of the attempt, and against its limits.
-type Spent struct {
-	Child int `json:"child"`
-	// Summary says that it was a call for a summary, which costs, and is no step.
-	Summary bool        `json:"summary,omitempty"`
-	Usage   model.Usage `json:"usage"`
-	Cost    model.Cost  `json:"cost"`
-	Start   time.Time   `json:"start"`
-	// Duration is that of the call, Waited the part of it that was spent waiting
-	// for the provider.
-	Duration Seconds `json:"duration"`
-	Waited   Seconds `json:"waited,omitempty"`
-}
-
 // Import says which file of another format a journal was made from, and what
 // of it could not be kept.
 type Import struct {
@@ -335,22 +264,6 @@ func (x Execution) form() any {
 	}{x.Command, x.Output.form(), rest(x)}
 }
 
-// ToolCall is what a command asked for by mini-tool, and what it was answered. It
-// precedes the execution of that command. What people and programs are to know
-// beyond the answer is in Details.
-type ToolCall struct {
-	Name     string          `json:"name"`
-	Args     []string        `json:"args,omitempty"` // after the name
-	Input    Bytes           `json:"input,omitempty"`
-	Dir      string          `json:"dir,omitempty"`
-	Output   Bytes           `json:"output"`
-	Errors   Bytes           `json:"errors,omitempty"`
-	ExitCode int             `json:"returncode"`
-	Start    time.Time       `json:"start"`
-	Duration Seconds         `json:"duration"`
-	Details  json.RawMessage `json:"details,omitempty"`
-}
-
 // Process is a process that a command left running.
 type Process struct {
 	PID  int    `json:"pid"`
@@ -391,66 +304,6 @@ type Decision struct {
 type Limits struct {
 	Steps int     `json:"steps"`
 	Cost  float64 `json:"cost"`
-}
-
-// Scrub is the proof that a repository holds nothing but HEAD, its history and
-// what is staged: OK says that every commit in the object store is HEAD or an
-// ancestor of it (StrayCommits is 0), that every other object belongs to one of
-// them, to a tag of theirs or to the index (StrayObjects), and that no other
-// ref (StrayRefs) and no remote (Remotes) is left.
-type Scrub struct {
-	OK   bool   `json:"ok"`
-	Head string `json:"head,omitempty"`
-	// Method is how objects were removed: "none" when none had to be, "loose"
-	// when loose ones were deleted, "repacked" when packs were written anew.
-	Method         string  `json:"method,omitempty"`
-	RefsRemoved    int     `json:"refs_removed"`
-	ObjectsRemoved int     `json:"objects_removed"`
-	Objects        int     `json:"objects"`
-	Commits        int     `json:"commits"`
-	Tags           int     `json:"tags"`
-	StrayCommits   int     `json:"stray_commits"`
-	StrayObjects   int     `json:"stray_objects"`
-	StrayRefs      int     `json:"stray_refs"`
-	Remotes        int     `json:"remotes"`
-	Submodules     int     `json:"submodules,omitempty"` // repositories of submodules, left as they were
-	Duration       Seconds `json:"duration"`
-	Error          string  `json:"error,omitempty"`
-}
-
-// Check is what git apply said of a submission, on a clean tree.
-type Check struct {
-	Bytes   int    `json:"bytes"`
-	Applies bool   `json:"applies"`
-	Refusal string `json:"refusal,omitempty"` // git's words, bounded
-	// Returned says that the model was told, and goes on.
-	Returned bool `json:"returned,omitempty"`
-	// Mended says that it only applies with an end to its last line, which it
-	// was given; Remade that it was made anew, since it was not UTF-8.
-	Mended bool `json:"mended,omitempty"`
-	Remade bool `json:"remade,omitempty"`
-	// Tree is git's hash of the tree that it makes of the base.
-	Tree string `json:"tree,omitempty"`
-	// Error says why nothing could be found out.
-	Error string `json:"error,omitempty"`
-}
-
-// Diff is the working tree at the end of an attempt, against HEAD as it was at
-// the start. Error says why there is none.
-type Diff struct {
-	Base  string `json:"base,omitempty"`
-	Patch Bytes  `json:"patch"`
-	// Exact says that the patch was applied to a clean tree of the base and
-	// gave Tree, git's hash of the working tree; otherwise Problem says what
-	// git said.
-	Exact   bool   `json:"exact"`
-	Tree    string `json:"tree,omitempty"`
-	Problem string `json:"problem,omitempty"`
-	// Omitted names the first of what was left out for its size, or because
-	// it cannot be read; OmittedCount counts all.
-	Omitted      []string `json:"omitted,omitempty"`
-	OmittedCount int      `json:"omitted_count,omitempty"`
-	Error        string   `json:"error,omitempty"`
 }
 
 // Source says where a submission comes from.

@@ -1,0 +1,61 @@
+package trajectories
+
+// Scrub is the proof that a repository holds nothing but HEAD, its history and
+// what is staged: OK says that every commit in the object store is HEAD or an
+// ancestor of it (StrayCommits is 0), that every other object belongs to one of
+// them, to a tag of theirs or to the index (StrayObjects), and that no other
+// ref (StrayRefs) and no remote (Remotes) is left.
+type Scrub struct {
+	OK   bool   `json:"ok"`
+	Head string `json:"head,omitempty"`
+	// Method is how objects were removed: "none" when none had to be, "loose"
+	// when loose ones were deleted, "repacked" when packs were written anew.
+	Method         string  `json:"method,omitempty"`
+	RefsRemoved    int     `json:"refs_removed"`
+	ObjectsRemoved int     `json:"objects_removed"`
+	Objects        int     `json:"objects"`
+	Commits        int     `json:"commits"`
+	Tags           int     `json:"tags"`
+	StrayCommits   int     `json:"stray_commits"`
+	StrayObjects   int     `json:"stray_objects"`
+	StrayRefs      int     `json:"stray_refs"`
+	Remotes        int     `json:"remotes"`
+	Submodules     int     `json:"submodules,omitempty"` // repositories of submodules, left as they were
+	Duration       Seconds `json:"duration"`
+	Error          string  `json:"error,omitempty"`
+}
+
+// Check is what git apply said of a submission, on a clean tree.
+type Check struct {
+	Bytes   int    `json:"bytes"`
+	Applies bool   `json:"applies"`
+	Refusal string `json:"refusal,omitempty"` // git's words, bounded
+	// Returned says that the model was told, and goes on.
+	Returned bool `json:"returned,omitempty"`
+	// Mended says that it only applies with an end to its last line, which it
+	// was given; Remade that it was made anew, since it was not UTF-8.
+	Mended bool `json:"mended,omitempty"`
+	Remade bool `json:"remade,omitempty"`
+	// Tree is git's hash of the tree that it makes of the base.
+	Tree string `json:"tree,omitempty"`
+	// Error says why nothing could be found out.
+	Error string `json:"error,omitempty"`
+}
+
+// Diff is the working tree at the end of an attempt, against HEAD as it was at
+// the start. Error says why there is none.
+type Diff struct {
+	Base  string `json:"base,omitempty"`
+	Patch Bytes  `json:"patch"`
+	// Exact says that the patch was applied to a clean tree of the base and
+	// gave Tree, git's hash of the working tree; otherwise Problem says what
+	// git said.
+	Exact   bool   `json:"exact"`
+	Tree    string `json:"tree,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	// Omitted names the first of what was left out for its size, or because
+	// it cannot be read; OmittedCount counts all.
+	Omitted      []string `json:"omitted,omitempty"`
+	OmittedCount int      `json:"omitted_count,omitempty"`
+	Error        string   `json:"error,omitempty"`
+}
