@@ -104,7 +104,7 @@ func (notesTool) Spec() tools.Spec {
 	return tools.Spec{
 		Name:  "notes",
 		Usage: "notes [--category C] [--limit N]",
-		About: "lists what was noted, also in earlier sessions, by category and with times",
+		About: "lists what was noted here before, by category and with times",
 	}
 }
 
