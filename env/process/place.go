@@ -70,14 +70,19 @@ func (p *Place) outerOver() <-chan struct{} {
 	return p.outer.over
 }
 
-// outerKilled says that the kill of another command hits this one.
+// outerKilled says that the kill of another command hits this one: of any that it
+// is inside of. A command between them may not have noticed yet.
 func (p *Place) outerKilled() bool {
-	if !p.nested() {
-		return false
+	for p.nested() {
+		p = p.outer
+		p.mu.Lock()
+		killed := p.killed
+		p.mu.Unlock()
+		if killed {
+			return true
+		}
 	}
-	p.outer.mu.Lock()
-	defer p.outer.mu.Unlock()
-	return p.outer.killed
+	return false
 }
 
 // end lets nobody in any more, and tells who is inside.

@@ -2,6 +2,7 @@ package process
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -33,11 +34,23 @@ func (l *places) start(p *Place, pipe uint64, fork func() (pid int, err error)) 
 	if err != nil {
 		return err
 	}
-	if p.outer == nil { // what was there before is told by a look at what is alive
+	if l.sessions == nil {
 		l.sessions, l.pipes, l.known = map[int]*Place{}, map[uint64]*Place{}, map[ident]*Place{}
+	}
+	if p.outer == nil {
+		// What was there before is told by a look at what is alive. A command inside
+		// may have begun already, though.
+		keepInside(l.sessions, p)
+		keepInside(l.pipes, p)
+		keepInside(l.known, p)
 	}
 	l.sessions[shell], l.pipes[pipe] = p, p
 	return nil
+}
+
+// keepInside drops what does not belong to p or to a command inside of it.
+func keepInside[K comparable](of map[K]*Place, p *Place) {
+	maps.DeleteFunc(of, func(_ K, q *Place) bool { return !q.within(p) })
 }
 
 // others returns the test whether a process of t belongs to another command than
