@@ -44,3 +44,24 @@ g() {
 		git -c core.fsmonitor=false -c core.hooksPath=/dev/null "$@"
 	fi
 }
+# make_temp KIB makes a temporary folder on the first disk with so many KiB
+# free, and sets tmp to it. Otherwise it prints what it tried, and fails with
+# the exit code noRoom. The git directory, if common is set, is tried only where the
+# repository goes with the sandbox: a script that is killed removes nothing.
+make_temp() {
+	need=$1 tried=
+	set -- ${TMPDIR:+"$TMPDIR"} /tmp /var/tmp
+	if [ -n "${common:-}" ] && { $contained || [ -n "$bound" ]; }; then
+		rm -rf "$common"/mini-tmp.*
+		set -- "$@" "$common"
+	fi
+	for place in "$@" /dev/shm; do
+		free=$(df -Pk "$place" 2>/dev/null | sed -n '2s|.* \([0-9][0-9]*\)  *[0-9-][0-9]*%\{0,1\}  */.*|\1|p')
+		if [ "${free:-$need}" -ge "$need" ] && tmp=$(mktemp -d "$place/mini-tmp.XXXXXX" 2>/dev/null); then
+			return 0
+		fi
+		tried="$tried, $place (${free:-unknown} KiB free)"
+	done
+	echo "no room for a temporary folder of $need KiB; tried ${tried#, }"
+	return 96
+}

@@ -2,6 +2,9 @@ package worktree_test
 
 import (
 	"context"
+	"errors"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,5 +49,36 @@ func TestEachRungHasItsTime(t *testing.T) {
 		if limit > time.Minute || limit < 30*time.Second {
 			t.Errorf("a try may take %v of the two minutes", limit)
 		}
+	}
+}
+
+// The scripts work on the first disk with room, and name all when none has.
+func TestRoom(t *testing.T) {
+	for name, tt := range map[string]struct {
+		df   string // what df prints as free
+		room bool
+	}{
+		"elsewhere": {`case $2 in /dev/shm) free=99999999 ;; *) free=0 ;; esac`, true},
+		"nowhere":   {`free=5`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bin, dir := t.TempDir(), t.TempDir()
+			sh(t, dir, seed)
+			sh(t, bin, "printf '#!/bin/sh\n%s\nprintf \"File system 1024-blocks Used Available Capacity Mounted on\\\\ntmp fs 1 1 %%s 99%%%% /mnt/1 2\\\\n\" $free' '"+tt.df+"' > df; chmod +x df")
+			box := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}})
+			tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sh(t, dir, "echo x >> a.txt")
+			d, err := tree.Diff(t.Context())
+			if tt.room && (err != nil || len(d.Patch) == 0) {
+				t.Errorf("%v, %+v", err, d)
+			}
+			if !tt.room && (!errors.Is(err, worktree.ErrNoRoom) || !strings.Contains(err.Error(), "/dev/shm (5 KiB free)")) {
+				t.Errorf("the error is %v", err)
+			}
+		})
 	}
 }

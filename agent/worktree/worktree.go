@@ -104,6 +104,7 @@ func Open(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
 
 // Exit codes of the scripts, that no program has.
 const (
+	noRoom       = 96
 	noGit        = 97
 	noRepository = 98
 )
@@ -146,6 +147,15 @@ func bound(i env.Info) string {
 	return i.Dir
 }
 
+// ErrNoRoom is wrapped by errors of scripts that found no disk with enough room,
+// or filled it.
+var ErrNoRoom = errors.New("no room on the disks of the sandbox")
+
+// isNoRoom reports whether a script failed for want of room.
+func isNoRoom(res env.Result) bool {
+	return res.ExitCode == noRoom || res.ExitCode != 0 && bytes.Contains(res.Output, []byte("No space left on device"))
+}
+
 // fail says why a script gave no answer; nil when it gave one.
 func fail(res env.Result, limit time.Duration) error {
 	switch {
@@ -153,6 +163,8 @@ func fail(res env.Result, limit time.Duration) error {
 		return fmt.Errorf("git did not end within %v", limit.Round(time.Second))
 	case res.Failure != "":
 		return errors.New(res.Failure)
+	case isNoRoom(res):
+		return fmt.Errorf("%w: %s", ErrNoRoom, printable(res.Output))
 	case res.ExitCode != 0:
 		return fmt.Errorf("exit code %d: %s", res.ExitCode, printable(res.Output))
 	case res.Truncated:
