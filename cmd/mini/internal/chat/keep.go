@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func (s *Session) changes(ctx context.Context) (Changes, bool) {
 	case err != nil:
 		s.complain("The changes cannot be shown: %v", err)
 	case changes.Empty():
-		s.tell("Nothing has changed.")
+		s.tell("Nothing has changed since %s.", cmp.Or(changes.Since, "the session began"))
 	default:
 		return changes, true
 	}

@@ -35,7 +35,8 @@ type Config struct {
 // Tree is the user's files, as they were at the start of the session and as they
 // are now.
 type Tree interface {
-	// Diff is what has changed since; Changes.Patch is empty where nothing has.
+	// Diff is what has changed since; Changes.Patch is empty where nothing has,
+	// also before the session has begun.
 	Diff(ctx context.Context) (Changes, error)
 	// Undo puts the files back, but for those that changed after seen was made. It
 	// says in words what it came to.
@@ -49,6 +50,8 @@ type Changes struct {
 	Summary string
 	// Tree names the state that was looked at, for Tree.Undo.
 	Tree string
+	// Since names the event that changes are counted from.
+	Since string
 }
 
 // Empty says that nothing has changed.

@@ -68,6 +68,18 @@ func TestSessionAsksForTheTask(t *testing.T) {
 			[]step{{askTask, keyEnter}, {askTask, "/h\r"}, {askTask, "/m\r"}, {"several lines", "greet\r\rthe world\r\x04"}, {askConfirm, keyEnter}},
 			"<task>\ngreet\n\nthe world\n</task>", 0,
 		},
+		{
+			"the changes and their undoing, before there are any",
+			[]step{
+				{askTask, "/d\r"},
+				{"Nothing has changed since the session began", ""},
+				{askTask, "/undo\r"},
+				{"Nothing has changed since the session began", ""},
+				{askTask, "greet the world\r"},
+				{askConfirm, keyEnter},
+			},
+			"<task>\ngreet the world\n</task>", 0,
+		},
 		{"left by Ctrl-D", []step{{askTask, keyCtrlD}}, "", 130},
 		{"left by Ctrl-C twice", []step{{askTask, keyCtrlC}, {"once more leaves", ""}, {askTask, keyCtrlC}}, "", 130},
 		{"left by /q", []step{{askTask, "/q\r"}}, "", 130},
@@ -136,7 +148,8 @@ func TestSessionWithoutRepository(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.dir = t.TempDir()
-	p := s.session(s.args([]string{"echo a > a", submitCommand}, "-y", "-t", "do it")...)
+	p := s.session(s.args([]string{"echo a > a", submitCommand}, "-y")...)
+	p.play(step{askTask, "/d\r"}, step{"takes a git repository", ""}, step{askTask, "do it\r"})
 	p.play(step{askNext, "/d\r"}, step{"takes a git repository", ""}, step{askNext, keyEnter})
 	p.ends(0)
 }
@@ -279,6 +292,40 @@ func TestContinue(t *testing.T) {
 	p = again(nil)
 	p.expect("there is no session of this folder")
 	p.ends(2)
+}
+
+// Right after --continue the changes are those since the first snapshot of the
+// session, and are taken back to it.
+func TestContinueKnowsTheChanges(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	p := s.session(s.args([]string{"echo two >> file; echo new > new", submitCommand}, "-t", "the first task")...)
+	p.play(step{askConfirm, keyEnter}, step{askConfirm, keyCtrlD})
+	p.expect("/undo in mini --continue takes them back")
+	p.ends(130)
+
+	p = s.session(s.args([]string{"never", "never", submitCommand}, "--continue")...)
+	p.play(
+		step{"What comes next?", "/d\r"}, step{"+two", ""}, step{"2 files changed", ""},
+		step{"What comes next?", "/undo\r"}, step{askUndo, "u\r"}, step{"Undone: 1 put back, 1 removed", ""},
+		step{"What comes next?", "/d\r"}, step{"Nothing has changed since the session began", ""},
+		step{"What comes next?", keyEnter}, step{askConfirm, keyEnter}, step{askConfirm, keyEnter}, step{askNext, keyEnter},
+	)
+	p.ends(0)
+	if s.file("file") != "one\n" || s.file("new") != "" {
+		t.Errorf("file has %q, new has %q", s.file("file"), s.file("new"))
+	}
+	if got := told(s.records()); !strings.Contains(got, "steer: The user has put all files back") {
+		t.Errorf("the model is not told:\n%s", got)
+	}
+
+	// What the user has kept is where the next part of the session begins.
+	p = s.session(s.args([]string{"never", "never", "never", "echo kept > kept", submitCommand}, "--continue", "-y", "-t", "more")...)
+	p.play(step{askNext, keyEnter}, step{askKeep, keyEnter})
+	p.ends(0)
+	p = s.session(s.args(nil, "--continue")...)
+	p.play(step{"What comes next?", "/undo\r"}, step{"Nothing has changed since the session was continued", ""}, step{"What comes next?", keyCtrlD})
+	p.ends(130)
 }
 
 // Replies are shown as they are written, with what the model thinks.

@@ -61,27 +61,37 @@ func histories(w io.Writer) map[plain.History]*prompt.History {
 	return all
 }
 
-// tree is the user's files for a session; without a snapshot there is nothing to
-// compare them with.
+// tree is the user's files for a session, compared with a snapshot of them.
 type tree struct {
+	dir      string
+	since    string // the event that changes are counted from
 	snapshot *undo.Snapshot
-	held     *sessions.Held
+	// missing is why there is no snapshot, once one was to be taken.
+	missing error
 }
 
-// take remembers the files, or finds what an earlier part of the session has
-// remembered.
-func (t *tree) take(ctx context.Context, w io.Writer, dir string, held *sessions.Held) error {
-	t.held = held
+// open finds the snapshot that an earlier part of the session has taken. Where
+// there is none any more, since the changes were kept, take makes a new one.
+func (t *tree) open(held *sessions.Held) {
+	t.since = "the session was continued"
 	if s, err := undo.Open(held.Files()); err == nil {
+		t.since, t.snapshot = "", s
+	}
+}
+
+// take remembers the files, unless open has found what they were.
+func (t *tree) take(ctx context.Context, w io.Writer, held *sessions.Held) error {
+	if t.snapshot != nil {
+		return nil
+	}
+	s, err := undo.Take(ctx, t.dir, held.Files())
+	if err == nil {
 		t.snapshot = s
 		return nil
 	}
-	s, err := undo.Take(ctx, dir, held.Files())
+	t.missing = untaken(err)
 	switch {
-	case err == nil:
-		t.snapshot = s
-		return nil
-	case errors.Is(err, undo.ErrNoGit), errors.Is(err, undo.ErrNoRepository):
+	case errors.Is(t.missing, chat.ErrNoTree):
 		return held.Drop()
 	case ctx.Err() != nil:
 		return errors.Join(context.Cause(ctx), held.Drop())
@@ -90,16 +100,27 @@ func (t *tree) take(ctx context.Context, w io.Writer, dir string, held *sessions
 	return errors.Join(werr, held.Drop())
 }
 
-// Diff implements chat.Tree.
+// untaken says why there is no snapshot.
+func untaken(err error) error {
+	if errors.Is(err, undo.ErrNoGit) || errors.Is(err, undo.ErrNoRepository) {
+		return chat.ErrNoTree
+	}
+	return err
+}
+
+// Diff implements chat.Tree. Before take, nothing has changed.
 func (t *tree) Diff(ctx context.Context) (chat.Changes, error) {
 	if t.snapshot == nil {
-		return chat.Changes{}, chat.ErrNoTree
+		if t.missing != nil {
+			return chat.Changes{}, t.missing
+		}
+		return chat.Changes{Since: t.since}, untaken(undo.Possible(ctx, t.dir))
 	}
 	d, err := t.snapshot.Diff(ctx)
 	if err != nil {
 		return chat.Changes{}, err
 	}
-	c := chat.Changes{Patch: string(d.Patch), Tree: d.Tree}
+	c := chat.Changes{Patch: string(d.Patch), Tree: d.Tree, Since: t.since}
 	if len(d.Files) > 0 {
 		c.Summary = d.Summary()
 		c.Patch = cmp.Or(c.Patch, c.Summary)

@@ -130,11 +130,12 @@ func (t *task) converse(ctx context.Context) (out trajectories.Outcome, err erro
 // meet brings up the front and the session behind it.
 func (t *task) meet() error {
 	t.front = frontOf(t.Streams, t.options.plain)
-	t.tree = &tree{}
+	t.tree = &tree{dir: t.dir()}
 	state := chat.State{
 		Model: modelName(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), Thinking: true,
 	}
 	if p := t.past; p != nil {
+		t.tree.open(t.held)
 		spent := p.Total()
 		state.Step, state.Cost, state.Usage, state.Unpriced = p.Steps, spent.Cost, spent.Usage, spent.Usage.Unpriced > 0
 		if p.Limits != nil {
@@ -280,12 +281,13 @@ func (t *task) remember(ctx context.Context) error {
 			t.held, err = folder.New(sessions.Note{Task: t.in.ProblemStatement, Journal: t.files.journal, Trajectory: t.files.traj})
 		}
 		if err != nil {
+			t.tree.missing = err
 			_, err = fmt.Fprintln(t.Err, "mini: warning:", lines(err.Error())+"; --continue will not find this session")
 			return err
 		}
 	}
 	if t.Terminal {
-		return t.tree.take(ctx, t.Err, t.dir(), t.held)
+		return t.tree.take(ctx, t.Err, t.held)
 	}
 	return nil
 }

@@ -101,6 +101,19 @@ func Open(store string) (*Snapshot, error) {
 	return s, nil
 }
 
+// Possible returns nil where Take can remember the working tree around dir, else
+// ErrNoGit, ErrNoRepository or what keeps git from reading the repository.
+func Possible(ctx context.Context, dir string) error {
+	git, err := program()
+	if err == nil {
+		_, err = find(ctx, git, dir)
+	}
+	if err != nil {
+		return fmt.Errorf("find working tree: %w", err)
+	}
+	return nil
+}
+
 // Top is the folder of the repository's files.
 func (s *Snapshot) Top() string { return s.noted.Top }
 

@@ -45,10 +45,11 @@ func (c *controls) Hangup() {
 	}
 }
 
-// Commands implements chat.Controls.
+// Commands implements chat.Controls. Questions are asked before there is a
+// session to act on anything else, and slash commands answer them.
 func (c *controls) Commands() []chat.Slash {
 	if to := c.now(); to != nil {
 		return to.Commands()
 	}
-	return nil
+	return chat.Slashes()
 }

@@ -99,6 +99,21 @@ func TestControls(t *testing.T) {
 	}
 }
 
+// The keys that stand for slash commands, and the list of these, answer also the
+// question that is asked before anything takes controls.
+func TestKeysBeforeTheSession(t *testing.T) {
+	task := chat.Question{Kind: chat.AskTask, Text: "What is to be done?"}
+	for keys, want := range map[string]string{"<ctrl+g>": "= /d", "<ctrl+t>": "= /t", "<shift+tab>": "= /y", "/und<tab><enter>": "= /undo"} {
+		s := newScene(t, 80, 24)
+		s.m.controls.listen(nil)
+		s.ask(task)
+		s.keys(keys)
+		if got := s.answer(); got != want {
+			t.Errorf("%s: %q, want %q", keys, got, want)
+		}
+	}
+}
+
 // A key that was meant for what was there before does not answer a question which
 // the terminal does not show yet.
 func TestTypedAhead(t *testing.T) {
