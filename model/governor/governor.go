@@ -92,6 +92,7 @@ type ticket struct {
 	level    int   // requests in flight when it was let through, with itself
 	granted  bool
 	ready    chan struct{}
+	requests *entry
 	tokens   *entry
 }
 
@@ -119,6 +120,7 @@ func (g *Governor) acquire(ctx context.Context, estimate int64) (*ticket, error)
 	defer g.mu.Unlock()
 	if t.granted { // in the same moment
 		g.inFlight--
+		g.giveBack(t)
 	}
 	g.queue = slices.DeleteFunc(g.queue, func(other *ticket) bool { return other == t })
 	g.dispatch()
@@ -159,7 +161,7 @@ func (g *Governor) dispatch() {
 		g.inFlight++
 		g.sent++
 		t.number, t.level, t.granted = g.sent, g.inFlight, true
-		g.minute.requests.add(now, 1)
+		t.requests = g.minute.requests.add(now, 1)
 		t.tokens = g.minute.tokens.add(now, tokens)
 		close(t.ready)
 	}
@@ -176,13 +178,22 @@ func (g *Governor) wakeAfter(d time.Duration) {
 	})
 }
 
+// giveBack removes a request that was never sent from the current minute.
+func (g *Governor) giveBack(t *ticket) {
+	g.minute.requests.correct(t.requests, 0)
+	g.minute.tokens.correct(t.tokens, 0)
+}
+
 // result is what came of a request.
 type result struct {
 	answered bool
 	refused  bool // for there were too many
-	after    time.Duration
-	tokens   int64 // 0 where nobody said
-	limits   model.Limits
+	// cancelled is a request whose caller gave it up; sent says whether a part of
+	// it had been written to the provider by then.
+	cancelled, sent bool
+	after           time.Duration
+	tokens          int64 // 0 where nobody said
+	limits          model.Limits
 }
 
 // done gives a ticket back.
@@ -198,6 +209,12 @@ func (g *Governor) done(t *ticket, r result) {
 		g.minute.tokens.correct(t.tokens, r.tokens)
 	case r.refused:
 		g.minute.tokens.correct(t.tokens, 0)
+	case r.cancelled && !r.sent:
+		g.giveBack(t)
+	case r.cancelled:
+		// Providers count the prompt of a request as it arrives. The answer was
+		// not written.
+		g.minute.tokens.correct(t.tokens, min(t.tokens.n, t.estimate))
 	}
 	g.learn(r.limits)
 	if r.answered {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/http/httptrace"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -351,4 +353,121 @@ func TestGovernorsAreShared(t *testing.T) {
 	if all.For("u", "other", governor.Config{}) == first || all.For("other", "k", governor.Config{}) == first {
 		t.Error("two endpoints, one governor")
 	}
+}
+
+// pending is a provider that answers what is not cancelled before. It reports to
+// the trace of net/http as a client does when it sends.
+type pending struct{ sends bool }
+
+func (p pending) Query(ctx context.Context, _ []model.Message) (model.Reply, error) {
+	if trace := httptrace.ContextClientTrace(ctx); p.sends && trace != nil {
+		trace.WroteHeaders()
+	}
+	select {
+	case <-ctx.Done():
+		return model.Reply{}, context.Cause(ctx)
+	case <-time.After(time.Second):
+		return model.Reply{Usage: model.Usage{Prompt: 100, Completion: 900}}, nil
+	}
+}
+
+// A cancelled call counts as far as the provider counts it: not at all before it
+// was sent, and its prompt afterwards.
+func TestCancelledCallIsGivenBack(t *testing.T) {
+	prompt := []model.Message{{Content: strings.Repeat("x", 4*96)}} // 100 tokens
+	tests := map[string]struct {
+		config governor.Config
+		sends  bool
+		calls  int // that are cancelled
+		waits  bool
+	}{
+		"tokens of what was not sent":   {governor.Config{Tokens: 1000}, false, 100, false},
+		"requests of what was not sent": {governor.Config{Requests: 2}, false, 100, false},
+		"requests that were sent":       {governor.Config{Requests: 2}, true, 2, true},
+		"prompts that were sent":        {governor.Config{Tokens: 1000}, true, 10, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := governor.New(test.config).Model(pending{test.sends})
+				for range test.calls {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+					if _, err := m.Query(ctx, prompt); !errors.Is(err, context.DeadlineExceeded) {
+						t.Error(err)
+					}
+					cancel()
+				}
+				r, err := m.Query(t.Context(), prompt)
+				if err != nil || (r.Waited > 0) != test.waits {
+					t.Errorf("the next call waited %v: %v", r.Waited, err)
+				}
+			})
+		})
+	}
+}
+
+// The part of a reservation that is for the answer is given back when the call
+// was cancelled after it was sent.
+func TestCancelledCallKeepsItsPromptAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := governor.New(governor.Config{Tokens: 20_000})
+		m := g.Model(pending{true})
+		prompt := []model.Message{{Content: strings.Repeat("x", 4*96)}}
+		for range 15 { // answers of 900 tokens are expected from now on
+			if _, err := m.Query(t.Context(), prompt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Minute) // of the bubble's clock
+		for range 40 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			_, _ = m.Query(ctx, prompt)
+			cancel()
+		}
+		if r, err := m.Query(t.Context(), prompt); err != nil || r.Waited > 0 {
+			t.Errorf("the next call waited %v: %v", r.Waited, err)
+		}
+	})
+}
+
+// ending is a provider that ends a context just before it answers.
+type ending struct {
+	end  *context.CancelFunc
+	hold chan struct{}
+}
+
+func (e ending) Query(context.Context, []model.Message) (model.Reply, error) {
+	<-e.hold
+	(*e.end)()
+	return model.Reply{}, nil
+}
+
+// A call that is cancelled in the moment in which its turn comes counts as little.
+func TestCancelledAtItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rounds = 200
+		began := time.Now()
+		e := ending{new(context.CancelFunc), make(chan struct{})}
+		m := governor.New(governor.Config{Concurrent: 1, Requests: rounds + 1}).Model(e)
+		for range rounds {
+			second, end := context.WithCancel(t.Context())
+			*e.end = end
+			var calls sync.WaitGroup
+			calls.Go(func() { _, _ = m.Query(t.Context(), nil) })
+			synctest.Wait()
+			calls.Go(func() {
+				if _, err := m.Query(second, nil); !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+			e.hold <- struct{}{}
+			calls.Wait()
+		}
+		*e.end = func() {}
+		close(e.hold)
+		if _, err := m.Query(t.Context(), nil); err != nil || time.Since(began) > 0 {
+			t.Errorf("calls waited %v: %v", time.Since(began), err)
+		}
+	})
 }

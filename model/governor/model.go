@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -29,8 +31,12 @@ func (m governed) Query(ctx context.Context, messages []model.Message) (model.Re
 	}
 	var r result
 	defer func() { m.g.done(t, r) }() // also when the provider panics
-	reply, err := m.provider.Query(ctx, messages)
+	var sent atomic.Bool
+	reply, err := m.provider.Query(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaders: func() { sent.Store(true) },
+	}), messages)
 	reply.Waited += waited
+	r.cancelled, r.sent = err != nil && ctx.Err() != nil, sent.Load()
 	r.answered, r.limits = err == nil, reply.Limits
 	r.tokens = reply.Usage.Prompt + reply.Usage.Completion
 	if e, ok := errors.AsType[*model.Error](err); ok && e.Overloaded() {
