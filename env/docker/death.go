@@ -88,11 +88,11 @@ func (c *Container) lost(ctx context.Context, op string, err error) *env.Error {
 	if c.death.err != nil {
 		return gone(op, c.death.err)
 	}
-	died := &env.Error{Status: env.ContainerDied, Op: op, Err: fmt.Errorf("the container ended with code %d: %w", c.death.code, err)}
-	if text := strings.TrimSpace(c.stream.stderr.String()); text != "" {
-		died.Err = fmt.Errorf("%w: %.1000q", died.Err, text)
-	}
+	died := &env.Error{Status: env.ContainerDied, Op: op, Err: fmt.Errorf("the container ended with exit code %d", c.death.code)}
 	if c.death.code != killed {
+		if text := strings.TrimSpace(c.stream.stderr.String()); text != "" {
+			died.Err = fmt.Errorf("%w: %.1000q", died.Err, text)
+		}
 		return died
 	}
 	switch found, failed := c.engine.recall(ctx, c.name, c.born); {
@@ -101,10 +101,11 @@ func (c *Container) lost(ctx context.Context, op string, err error) *env.Error {
 	case !found.any:
 		return gone(op, errors.New("it knows nothing of the container any more"))
 	case found.oom:
-		died.Err = fmt.Errorf("the container ran out of memory as a whole, and was killed: %w", err)
+		died.Err = errors.New("the container as a whole ran out of memory and was killed (SIGKILL, exit code 137)")
 		died.Hint = hintMemory
 	default:
-		died.Hint = "somebody, or something, killed it from outside"
+		died.Err = errors.New("the container was killed from outside (SIGKILL, exit code 137)")
+		died.Hint = "find what ran docker kill or docker rm on it"
 	}
 	return died
 }

@@ -73,8 +73,11 @@ func TestContainerKilledInMidCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := g.Wait()
-	if status(err) != env.ContainerDied || !strings.Contains(err.Error(), "137") {
-		t.Errorf("err = %v, want ContainerDied with code 137", err)
+	if status(err) != env.ContainerDied || !strings.Contains(err.Error(), "the container was killed from outside (SIGKILL, exit code 137)") {
+		t.Errorf("err = %v, want ContainerDied, killed from outside", err)
+	}
+	if strings.Contains(err.Error(), "stream") || strings.Contains(err.Error(), "EOF") {
+		t.Errorf("err = %v, which speaks of streams", err)
 	}
 	if e, ok := errors.AsType[*env.Error](err); ok && strings.Contains(e.Hint, "memory") {
 		t.Errorf("hint = %q, though memory had nothing to do with it", e.Hint)
@@ -89,7 +92,7 @@ func TestContainerOutOfMemory(t *testing.T) {
 		Script: "echo 1000 > /proc/1/oom_score_adj && echo 0 > /proc/self/oom_score_adj && exec python3 -c 'x = bytearray(1 << 30)'",
 	})
 	e, ok := errors.AsType[*env.Error](err)
-	if !ok || e.Status != env.ContainerDied || !strings.Contains(e.Hint, "memory") {
+	if !ok || e.Status != env.ContainerDied || !strings.Contains(e.Hint, "memory") || strings.Contains(err.Error(), "stream") {
 		t.Errorf("err = %v, want ContainerDied with a hint about memory", err)
 	}
 }
