@@ -65,7 +65,7 @@ var rules = []rule{
 	{pkg: "agent/protocol", may: []string{"env", "model"}, std: true},
 	{pkg: "agent/policy", may: []string{"agent", "agent/worktree", "agent/policy/shell", "env", "model", "trajectories"}},
 	{pkg: "agent/policy/shell"},
-	{pkg: "agent/policy/decider", may: []string{"agent", "agent/worktree", "agent/policy", "agent/policy/shell", "env", "model", "trajectories"}},
+	{pkg: "agent/policy/decider", may: []string{"agent", "agent/worktree", "agent/policy", "agent/policy/shell", "agent/tools/family", "env", "model", "trajectories"}},
 	{pkg: "agent/tools", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "agent/tools/family", std: true},
 	{pkg: "agent/tools/host", may: []string{"agent", "agent/tools", "agent/tools/family", "agent/worktree", "env", "model", "trajectories"}},

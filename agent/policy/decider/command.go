@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/agent/policy"
+	"github.com/minibench/mini/agent/tools/family"
 )
 
 // Command is a program of this machine that decides. It is run once for each
@@ -43,17 +44,14 @@ func (c Command) Ask(ctx context.Context, q policy.Question) (policy.Answer, err
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...) //nolint:gosec // the user's own program
-	cmd.Dir, cmd.Env = c.Dir, append([]string{}, c.Env...)
+	cmd.Dir = c.Dir
 	cmd.Stdin = bytes.NewReader(append(question, '\n'))
 	out := &bounded{}
 	cmd.Stdout = out
 	cmd.WaitDelay = lingering
-	kill := alone(cmd)
-	cmd.Cancel = kill
-	err = cmd.Run()
-	if cmd.Process != nil {
-		_ = kill() // what it left in the background
-	}
+	f := family.New(cmd, c.Env)
+	cmd.Cancel = f.Kill
+	err = f.Run()
 	name := fmt.Sprintf("%.60q", c.Args[0])
 	exit, failed := errors.AsType[*exec.ExitError](err)
 	switch {

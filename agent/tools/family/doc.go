@@ -7,6 +7,10 @@
 //
 //	f := family.New(cmd, environ)
 //	cmd.Cancel = f.Kill
+//	err := f.Run()
+//
+// The group is killed before its leader is reaped: after that the number of the
+// group may be that of other processes.
 //
 // It has no clock: when a program has had its time is for others to say.
 package family

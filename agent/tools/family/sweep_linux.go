@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"syscall"
 )
 
 // Bounds of a sweep: whoever forks faster than this gets away.
@@ -25,13 +24,24 @@ func sweep(tag string) {
 		for _, n := range names {
 			pid, err := strconv.Atoi(n.Name())
 			if err == nil && pid != os.Getpid() && carries(n.Name(), tag) {
-				found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
+				found = killTagged(pid, tag) || found
 			}
 		}
 		if !found {
 			return
 		}
 	}
+}
+
+// killTagged looks at the tag again once the process cannot be taken for another:
+// os.Process holds it by a pidfd.
+func killTagged(pid int, tag string) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	defer p.Release() //nolint:errcheck // only closes the pidfd
+	return carries(strconv.Itoa(pid), tag) && p.Kill() == nil
 }
 
 // carries looks into the environment of a process; that of one that is dead, or of

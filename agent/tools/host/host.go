@@ -131,10 +131,7 @@ func (t *Tool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 	cmd.WaitDelay = lingering
 	f := family.New(cmd, t.config.Env)
 	cmd.Cancel = f.Kill
-	err = cmd.Run()
-	if cmd.Process != nil {
-		f.End() // what it left in the background
-	}
+	err = f.Run()
 	res := tools.Result{Output: t.output(out), Details: Details{cmd.ProcessState.ExitCode(), t.errors(errs), out.size}}
 	if int64(len(out.data)) < out.size {
 		res.Size = out.size

@@ -51,7 +51,7 @@ func (s *Server) start(ctx context.Context) (*link, error) {
 		return nil, fmt.Errorf("start it: %w", err)
 	}
 	cmd.Stdout, c.in, c.out = theirs, in, out
-	err = cmd.Start()
+	err = c.family.Start()
 	theirs.Close() //nolint:errcheck // the program has its own
 	if err != nil {
 		out.Close() //nolint:errcheck // nothing was read
@@ -59,7 +59,7 @@ func (s *Server) start(ctx context.Context) (*link, error) {
 	}
 	go func() {
 		defer close(c.ended)
-		_ = cmd.Wait() // it is over, one way or another
+		_ = c.family.Wait() // it is over, one way or another
 	}()
 	l := &link{end: c.end, after: func() { out.Close() }, last: c.last} //nolint:errcheck // read only
 	return s.handshake(ctx, &sdk.IOTransport{Reader: io.NopCloser(out), Writer: in, MaxLineLength: maxFrame}, l)
@@ -88,9 +88,8 @@ func (c *child) end() {
 	case <-c.ended:
 	case <-patience.C:
 	}
-	_ = c.family.Kill() // its children too, also where it has ended itself
+	_ = c.family.Kill() // also what has left its group
 	<-c.ended
-	c.family.End()
 }
 
 // said is the end of what a program wrote to its standard error.
