@@ -133,6 +133,12 @@ func (r *Resolved) Origin(key string) (Origin, bool) {
 // startupKey is the one template outside of the agent's section.
 const startupKey = "run.env_startup_command"
 
+// SetBaseURL gives the section model an address that a layer of this name has.
+func (r *Resolved) SetBaseURL(layer, address string) {
+	r.Model.BaseURL = address
+	r.origins["model.base_url"] = Origin{Layer: layer, text: -1}
+}
+
 // Locate turns a mistake in a field of the agent's configuration into one that
 // names the file and the line. Other errors are returned as they are.
 func (r *Resolved) Locate(err error) error {

@@ -82,7 +82,7 @@ func (r *Resolved) routed(i int) (*Resolved, error) {
 // overlaid is the configuration with some keys of the section model set by an
 // entry, which errors name.
 func (r *Resolved) overlaid(name string, entry Override) (*Resolved, error) {
-	one := &Resolved{Config: r.Config, origins: r.origins, entry: name}
+	one := &Resolved{Config: r.Config, origins: maps.Clone(r.origins), entry: name}
 	m := &one.Model
 	m.Route = Route{}
 	m.Kwargs, m.Headers = maps.Clone(m.Kwargs), maps.Clone(m.Headers)
@@ -95,6 +95,10 @@ func (r *Resolved) overlaid(name string, entry Override) (*Resolved, error) {
 	if class, ok := set["model_class"]; ok && class != m.Class {
 		m.BaseURL, m.Headers, m.Cache, m.SendReasoning = "", nil, "", false
 		m.APIKeyEnv = KeyEnv(fmt.Sprint(class))
+		delete(one.origins, "model.base_url")
+	}
+	for key := range set { // Origin says where the values of this model are from
+		one.origins["model."+key] = r.origins[name+"."+key]
 	}
 	if set["price"] != nil || set["price_as"] != nil {
 		m.Price, m.PriceAs = model.Price{}, ""

@@ -80,6 +80,11 @@ func setUp(ctx context.Context, s Streams, cfg *configs.Resolved) (*setup, error
 	if _, err := ownDocument(); err != nil {
 		return nil, err
 	}
+	if isFolderURL(cfg) { // the user's own file must not get the folder's address
+		own := *cfg
+		own.Model.BaseURL = ""
+		cfg = &own
+	}
 	u := &setup{}
 	err := asking(s, func(a *ask.Asker) error {
 		if err := a.Say("A few questions about the model. Enter takes what stands in brackets;\nCtrl-C leaves everything as it is.\n"); err != nil {

@@ -58,6 +58,12 @@ but starts nothing, fetches nothing and costs nothing.`,
 
 func runDoctor(ctx context.Context, s Streams, o *doctorOptions) error {
 	cfg, settings := o.resolve(ctx, o.shipped()...)
+	if settings == nil {
+		for _, one := range modelsOf(cfg) {
+			_, err := keyOf(one)
+			settings = cmp.Or(settings, err)
+		}
+	}
 	if settings != nil { // one check fails, the others go by the defaults
 		var err error
 		if cfg, err = shippedOnly(o.shipped()...); err != nil {
@@ -198,10 +204,11 @@ func terminalOf(s Streams) string {
 // serverOf is where the model of a configuration is asked.
 func serverOf(cfg *configs.Resolved) doctor.Server {
 	m := cfg.Model
+	key, _ := keyOf(cfg) // the settings were checked
 	return doctor.Server{
 		Scripted: m.Class == "scripted", Model: m.Name,
 		BaseURL: modelsRoot(cfg), Anthropic: m.Class == "anthropic", OwnServer: m.BaseURL != "",
-		KeyEnv: m.APIKeyEnv, Key: os.Getenv(m.APIKeyEnv),
+		KeyEnv: m.APIKeyEnv, Key: key,
 	}
 }
 

@@ -5,20 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
 	"github.com/joho/godotenv"
+
+	"github.com/minibench/mini/configs"
 )
 
 // Keys are configured by the environment, and many keep them in a file named
 // .env. The user's own, beside the configuration, is trusted. One in the
 // working directory may be part of a repository that somebody else wrote: it
 // may bring a key, and the address that the key is for, but no address for a key
-// from elsewhere, which would then be sent there. Neither brings variables that
-// are not a provider's; PATH has no business in it.
+// from elsewhere, which would then be sent there (see keyOf). Neither brings
+// variables that are not a provider's, such as PATH or HTTPS_PROXY.
 
 // maxDotenv bounds such a file, in bytes.
 const maxDotenv = 1 << 20
@@ -37,8 +40,16 @@ func userDotenv() string {
 	return ""
 }
 
+// folderDotenv is the file in the working directory, and inFolder begins the
+// names of the layers whose values are from it.
+const (
+	folderDotenv = ".env"
+	inFolder     = "./.env: "
+)
+
 // loadDotenv puts what the two files say into this process's environment, where
-// it is not set already.
+// it is not set already. The addresses in the working directory's file stay out
+// of it: providerURL reads them, so that it is known where they are from.
 func loadDotenv() error {
 	if path := userDotenv(); path != "" {
 		own, err := readDotenv(path)
@@ -49,17 +60,50 @@ func loadDotenv() error {
 			return err
 		}
 	}
-	here, err := readDotenv(".env")
+	here, err := readDotenv(folderDotenv)
 	if err != nil {
 		return err
 	}
-	for name := range here {
-		provider, isURL := strings.CutSuffix(name, "_BASE_URL")
-		if isURL && os.Getenv(provider+"_API_KEY") != "" {
-			return usagef("./.env sets %s, and %s_API_KEY comes from elsewhere: a key is not sent to where a folder's file says; set both in one place", name, provider)
-		}
-	}
+	maps.DeleteFunc(here, func(name, _ string) bool { return strings.HasSuffix(name, "_BASE_URL") })
 	return setMissing(here)
+}
+
+// providerURL is the value of a variable with the address of a provider, and the
+// name of the layer that has it: the variable, or the working directory's file.
+func providerURL(name string) (address, layer string) {
+	if address = os.Getenv(name); address != "" {
+		return address, name
+	}
+	here, _ := readDotenv(folderDotenv) // loadDotenv returned the error
+	return here[name], inFolder + name
+}
+
+// isFolderURL reports whether the address of a model is from the working
+// directory's file.
+func isFolderURL(cfg *configs.Resolved) bool {
+	o, ok := cfg.Origin("model.base_url")
+	return ok && strings.HasPrefix(o.Layer, inFolder)
+}
+
+// keyOf is the key that is sent to the address of a model; every use of a key
+// takes it from here. An address from the working directory's file gets only the
+// key of that file, whichever variable has the key.
+func keyOf(cfg *configs.Resolved) (string, error) {
+	key := os.Getenv(cfg.Model.APIKeyEnv)
+	if !isFolderURL(cfg) {
+		return key, nil
+	}
+	here, err := readDotenv(folderDotenv)
+	if err != nil {
+		return "", err
+	}
+	if key == "" || key != here[cfg.Model.APIKeyEnv] {
+		o, _ := cfg.Origin("model.base_url")
+		name := strings.TrimPrefix(o.Layer, inFolder)
+		return "", usagef("./.env sets %s, and the key in %s is not from ./.env: a folder's file must not choose where your key is sent; "+
+			"set both in ./.env, or %s in your shell", name, cfg.Model.APIKeyEnv, name)
+	}
+	return key, nil
 }
 
 func setMissing(values map[string]string) error {

@@ -170,8 +170,12 @@ func classLayers(class string) ([]configs.Layer, error) {
 		}
 	}
 	for _, v := range classVariables[class] {
-		if value := os.Getenv(v.name); value != "" {
-			if err := add(configs.Setting(v.name, v.key, strconv.Quote(value))); err != nil {
+		value, layer := os.Getenv(v.name), v.name
+		if v.key == "model.base_url" {
+			value, layer = providerURL(v.name)
+		}
+		if value != "" {
+			if err := add(configs.Setting(layer, v.key, strconv.Quote(value))); err != nil {
 				return nil, err
 			}
 		}

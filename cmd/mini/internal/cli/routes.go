@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"os"
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
@@ -24,8 +23,11 @@ func modelsOf(cfg *configs.Resolved) []*configs.Resolved {
 			continue
 		}
 		for _, v := range classVariables[one.Model.Class] {
-			if v.key == "model.base_url" {
-				one.Model.BaseURL = os.Getenv(v.name)
+			if v.key != "model.base_url" {
+				continue
+			}
+			if address, layer := providerURL(v.name); address != "" {
+				one.SetBaseURL(layer, address)
 			}
 		}
 	}

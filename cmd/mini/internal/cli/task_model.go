@@ -39,7 +39,10 @@ func (o *taskOptions) sameModel() error {
 	for _, key := range spoken {
 		section, name, _ := strings.Cut(key, ".")
 		value, _ := map[string]map[string]any{"model": config.Model, "agent": config.Agent}[section][name].(string)
-		if value == "" {
+		// The journal may lie in the folder, or have the address of its .env: your key
+		// goes on to the address only that the note of the session has.
+		foreign := (name == "base_url" || name == "api_key_env") && config.Model["base_url"] != held.BaseURL && config.Model["base_url"] != nil
+		if value == "" || foreign {
 			continue
 		}
 		layer, err := configs.Setting("--continue", key, strconv.Quote(value))

@@ -278,7 +278,11 @@ func (t *task) remember(ctx context.Context) error {
 	if t.held == nil {
 		folder, err := t.folder()
 		if err == nil {
-			t.held, err = folder.New(sessions.Note{Task: t.in.ProblemStatement, Journal: t.files.journal, Trajectory: t.files.traj})
+			note := sessions.Note{Task: t.in.ProblemStatement, Journal: t.files.journal, Trajectory: t.files.traj}
+			if !isFolderURL(t.cfg) {
+				note.BaseURL = t.cfg.Model.BaseURL
+			}
+			t.held, err = folder.New(note)
 		}
 		if err != nil {
 			t.tree.missing = err

@@ -94,8 +94,10 @@ func newProvider(cfg *configs.Resolved, all *governor.Governors, changed func(go
 	if m.Name == "" {
 		return nil, usagef("no model is named; use -m NAME, or --local for a server of this machine; mini config setup keeps one")
 	}
-	// The key is in the environment. A server of one's own may need none.
-	key := os.Getenv(m.APIKeyEnv)
+	key, err := keyOf(cfg) // a server of one's own may need none
+	if err != nil {
+		return nil, err
+	}
 	if key == "" && m.BaseURL == "" {
 		return nil, usagef("no key: set the environment variable %s, or -c model.base_url=URL for a server that needs none", m.APIKeyEnv)
 	}

@@ -37,6 +37,8 @@ type Note struct {
 	Journal    string    `json:"journal"`
 	Trajectory string    `json:"trajectory"`
 	Started    time.Time `json:"started"`
+	// BaseURL is the address of the model, unless a file of the folder chose it.
+	BaseURL string `json:"base_url,omitempty"`
 }
 
 // Folder has the notes of the sessions in one folder.
