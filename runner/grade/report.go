@@ -89,6 +89,26 @@ func readResolved(data []byte, instanceID string) (bool, error) {
 	return false, nil
 }
 
+// ReadTests reads the tests of an instance from the content of its report.json.
+// A report without them, as of a log that could not be read, has none.
+func ReadTests(data []byte, instanceID string) (TestsStatus, error) {
+	type sorted struct{ Success, Failure []string }
+	var all map[string]struct {
+		Tests struct {
+			FailToPass sorted `json:"FAIL_TO_PASS"`
+			PassToPass sorted `json:"PASS_TO_PASS"`
+		} `json:"tests_status"`
+	}
+	if err := json.Unmarshal(data, &all); err != nil {
+		return TestsStatus{}, fmt.Errorf("%w: %w", errBadReport, err)
+	}
+	own, ok := all[instanceID]
+	if !ok {
+		return TestsStatus{}, errBadReport
+	}
+	return TestsStatus{Sorted(own.Tests.FailToPass), Sorted(own.Tests.PassToPass)}, nil
+}
+
 // Verdict is what the log of an evaluation says of a patch.
 type Verdict struct {
 	InstanceID string

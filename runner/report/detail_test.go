@@ -2,7 +2,9 @@ package report_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,6 +151,71 @@ func TestDetailVerdicts(t *testing.T) {
 	if _, ok := report.JudgedOnly(found, "nobody"); ok {
 		t.Error("verdicts on an instance that has none")
 	}
+}
+
+// The tests that failed are named, the first of them, of each run that ended in
+// another way. Names come from strangers.
+func TestDetailFailedTests(t *testing.T) {
+	back := inTemporary(t)
+	writeJournal(t, "run", "a", 1, began, outcome(trajectories.Submitted, "Submitted", 3))
+	var broke []string
+	for i := range 12 {
+		broke = append(broke, fmt.Sprintf("tests/test_%d.py::test_\x1b[2J", i))
+	}
+	files := func(n int, failToPass, passToPass []string) string {
+		type sorted map[string][]string
+		data, err := json.Marshal(map[string]any{"a": map[string]any{"tests_status": map[string]sorted{
+			"FAIL_TO_PASS": {"success": {"passes"}, "failure": failToPass}, "PASS_TO_PASS": {"failure": passToPass},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := fmt.Sprintf("logs/%d", n)
+		writeFile(t, filepath.Join("run", dir, "report.json"), string(data))
+		return dir
+	}
+	run := func(purpose evaluate.Purpose, class evaluate.Class, dir string) evaluate.Attempt {
+		return evaluate.Attempt{Purpose: purpose, Class: class, Reason: "13 of 14 tests failed", Failed: 13, Passed: 1, Dir: dir, Seconds: 2}
+	}
+	judged := func(runs ...evaluate.Attempt) report.Detail {
+		d, err := report.NewDetail(read(t, "run"), "a", began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Tries, d.LastSteps = nil, nil
+		d.Judge(verdicts.Found{Dir: "run", Verdicts: []verdicts.Verdict{{Record: verdict("a", evaluate.Unresolved, because("13 of 14 tests failed"), func(r *evaluate.Record) {
+			r.Runs = runs
+		})}}}, nil)
+		return d
+	}
+	first := run(evaluate.ForVerdict, evaluate.Unresolved, files(1, []string{"tests/test_x.py::test_mended"}, broke))
+	again := run(evaluate.ForStability, evaluate.Unresolved, files(2, []string{"tests/test_x.py::test_mended"}, broke))
+	other := run(evaluate.ForStability, evaluate.Unresolved, files(3, nil, broke[:1]))
+	whole := run(evaluate.WithoutSuspect, evaluate.Resolved, files(4, nil, nil))
+	whole.Reason, whole.Failed, whole.Passed = "", 0, 14
+
+	one := judged(first)
+	if got := one.Verdicts[0].FailedTests; got == nil || !slices.Equal(got.PassToPass, broke) || len(got.FailToPass) != 1 {
+		t.Errorf("of one run: %+v", got)
+	}
+	several := judged(first, again, other, whole)
+
+	// A report elsewhere is not read, and one that is no report is said.
+	writeFile(t, "elsewhere/report.json", `{"a":{"tests_status":{"FAIL_TO_PASS":{"failure":["secret"]}}}}`)
+	if err := os.Symlink("../elsewhere", "run/link"); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "run/torn/report.json", `{"a":`)
+	for _, dir := range []string{"link", "../elsewhere", "torn"} {
+		if d := judged(run(evaluate.ForVerdict, evaluate.Unresolved, dir)); d.Verdicts[0].FailedTests != nil || len(d.Unread) != 1 {
+			t.Errorf("%s: %+v, not read %q", dir, d.Verdicts[0].FailedTests, d.Unread)
+		}
+	}
+
+	back()
+	golden(t, "detail-failed-tests.txt", shown(t, func(b *bytes.Buffer) error { return one.Write(b, 80) }, 80))
+	golden(t, "detail-runs.txt", shown(t, func(b *bytes.Buffer) error { return several.Write(b, 80) }, 80))
+	shown(t, func(b *bytes.Buffer) error { return several.Write(b, 40) }, 40)
 }
 
 func TestUnknownInstance(t *testing.T) {

@@ -24,11 +24,15 @@ type Judgement struct {
 	Stale   bool    `json:"stale,omitempty"`
 	Seconds float64 `json:"duration_seconds"`
 	Runs    int     `json:"runs"` // sandboxes that were made for it
+	// RunList are these runs, the first of them first.
+	RunList []JudgedRun `json:"run_list,omitempty"`
 	// Passed and Failed count the tests that the row names, in the newest run
 	// for the verdict.
-	Passed int               `json:"passed"`
-	Failed int               `json:"failed"`
-	Flags  []suspect.Finding `json:"flags,omitempty"`
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+	// FailedTests are those of that run, all of them.
+	FailedTests *verdicts.FailedTests `json:"failed_tests,omitempty"`
+	Flags       []suspect.Finding     `json:"flags,omitempty"`
 	// Without is whether it is resolved when the flagged hunks are dropped.
 	Without *bool `json:"resolved_without_suspect,omitempty"`
 	// Gold and Noop are the baseline of the machine.
@@ -63,8 +67,12 @@ func (d *Detail) Judge(found verdicts.Found, own Submissions) {
 			RunID: r.RunID, Model: r.Model, Class: r.Class, Reason: r.Reason, Hint: r.Hint, Stale: own.stale(r), Seconds: r.Seconds,
 			Runs: len(r.Runs), Flags: r.Flags, Without: r.ResolvedWithoutSuspect, Gold: r.Gold, Noop: r.Noop,
 		}
-		for _, run := range r.Runs {
+		var unread []string
+		j.RunList, unread = runsOf(found.Dir, r)
+		d.Unread = append(d.Unread, unread...)
+		for i, run := range r.Runs {
 			if run.Purpose == evaluate.ForVerdict {
+				j.FailedTests = j.RunList[i].FailedTests
 				j.Passed, j.Failed, j.Files = run.Passed, run.Failed, run.Dir
 			}
 			if run.Start.After(j.newest) {
@@ -101,6 +109,7 @@ func (j Judgement) text(dir string, width int) string {
 	if j.Hint != "" {
 		b.WriteString(paragraph(j.Hint, width, 2, 3))
 	}
+	b.WriteString(j.tests(width))
 	for i, f := range j.Flags {
 		if i == maxFlags {
 			fmt.Fprintf(&b, "  ... and %d more flags; --json has all\n", len(j.Flags)-i)

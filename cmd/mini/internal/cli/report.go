@@ -25,8 +25,8 @@ func newReport(s Streams) *cobra.Command {
 		Long: `Shows the results of a run from the files in its folder: outcomes with the
 reasons grouped, cost, tokens, steps and time, the most expensive and the
 slowest instances, those without a result, and the verdicts there are. With -i
-it shows one instance: its error, its attempts, and the last steps of the one
-that counts.
+it shows one instance: its error, its verdicts with the tests that failed, its
+attempts, and the last steps of the one that counts.
 
 The run may be finished, killed, or at work: nothing is written, and nobody is
 kept from writing.`,

@@ -70,6 +70,7 @@ func judge(t *testing.T, dir, patch string) {
 	write(t, filepath.Join(dir, "verdicts", "e", "m", "a-1.json"), fmt.Sprintf(`{"format":"mini-verdict-1","instance_id":"a-1",
 "model_name_or_path":"m","run_id":"e","class":"unresolved","reason":"1 of 2 tests fail","basis":{"patch_bytes":%d,"patch_sha256":%q},
 "flags":[{"flag":"test_files"}],"runs":[{"purpose":"verdict","class":"unresolved","dir":"logs/e/m/a-1"}]}`, len(patch), hex.EncodeToString(sum[:])))
+	write(t, filepath.Join(dir, "logs", "e", "m", "a-1", "report.json"), `{"a-1":{"tests_status":{"FAIL_TO_PASS":{"success":[],"failure":["test_x\u001b[2J"]}}}}`)
 	write(t, filepath.Join(dir, "logs", "e", "m", "a-1", "test_output.txt"), strings.Repeat("earlier\n", maxLog/8)+"FAILED test_x\x1b]0;owned\x07\n")
 }
 
@@ -88,7 +89,7 @@ func TestVerdictAndLog(t *testing.T) {
 	m := over(t, dir, 120, 30)
 	has(t, m, "unresolved", "test_files")
 	press(m, "enter", "t")
-	has(t, m, "verdict: unresolved, 1 of 2 tests fail", "earlier", "bytes of it are not shown")
+	has(t, m, "verdict: unresolved, 1 of 2 tests fail", "1 test of FAIL_TO_PASS still fails:", "  test_x\ufffd[2J", "earlier", "bytes of it are not shown")
 	press(m, "G")
 	has(t, m, "FAILED test_x")
 	hasNot(t, m, "owned")

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // maxLog is how much of a log is read, from its end, in bytes.
@@ -48,8 +50,27 @@ func testLog(t *Trajectory) []*Section {
 		kind = Alarm
 	}
 	page.add(kind, "", head)
+	page.failed(run, t.Item.ID, v)
 	page.log(run, v)
 	return page.Sections
+}
+
+// failed names the first of the tests that failed.
+func (p *Page) failed(run, id string, v *verdict) {
+	tests, err := verdicts.ReadFailed(run, v.dir, id)
+	if err != nil {
+		p.add(Note, "", err.Error())
+	}
+	for _, list := range report.FailedLists(tests) {
+		text := list.Head
+		for _, name := range list.Tests {
+			text += "\n  " + report.Printable(name)
+		}
+		if list.More > 0 {
+			text += fmt.Sprintf("\n  ... and %d more; mini report %s -i %s --json has all", list.More, quote(run), quote(id))
+		}
+		p.add(Alarm, "", text)
+	}
 }
 
 func (p *Page) log(run string, v *verdict) {
