@@ -27,6 +27,7 @@ tmp=$(mktemp -d 2>/dev/null || mktemp -d -p /dev/shm)
 finish() {
 	status=$?
 	trap - EXIT
+	wait
 	[ $status -eq 0 ] || dd if="$tmp/err" bs=2048 count=1 2>/dev/null
 	cd / && rm -rf "$tmp"
 	exit $status
@@ -34,9 +35,11 @@ finish() {
 trap finish EXIT
 exec 2>"$tmp/err"
 refuse() { echo "$1" >&2; exit 4; }
-# only A B prints the lines of A that B lacks of lists without
+# only A B prints the lines of A that B lacks, of sorted lists without
 # doubles. (Not every busybox has comm.)
-only() { sort "$1" "$2" "$2" | uniq -u; }
+merge=-m
+sort -m </dev/null >/dev/null 2>&1 || merge=
+only() { sort $merge "$1" "$2" "$2" | uniq -u; }
 count() { wc -l <"$1" | tr -d ' '; }
 
 # What a partial clone lacks would be fetched from the remote that goes.
@@ -59,7 +62,7 @@ branch=$(g symbolic-ref --quiet HEAD || true)
 detached=
 [ -n "$branch" ] || detached=$(g branch --no-color | sed -n -e 's/^\* (HEAD detached at \(.*\))$/\1/p' -e 's/^\* (HEAD detached from \(.*\))$/\1/p')
 
-# 2. States and logs that name other commits.
+# 2. States, logs and lists that name other commits.
 for at in "$dir" "$common"; do
 	for name in FETCH_HEAD ORIG_HEAD MERGE_HEAD MERGE_MSG MERGE_MODE MERGE_RR MERGE_AUTOSTASH AUTO_MERGE \
 		CHERRY_PICK_HEAD REVERT_HEAD REBASE_HEAD SQUASH_MSG COMMIT_EDITMSG \
@@ -95,7 +98,8 @@ if [ -f "$common/packed-refs" ]; then
 	[ ! -s "$tmp/strange" ] || cat "$tmp/packed" >"$common/packed-refs"
 fi
 g for-each-ref --format='%(refname)' >"$tmp/list"
-only "$tmp/list" "$tmp/kept" >"$tmp/left"
+sort "$tmp/list" >"$tmp/refs"
+only "$tmp/refs" "$tmp/kept" >"$tmp/left"
 if [ -s "$tmp/left" ]; then
 	while IFS= read -r ref; do
 		printf 'option no-deref\ndelete %s\n' "$ref"
@@ -113,7 +117,22 @@ for at in "$dir/refs" "$common/refs"; do
 	find "$at" -depth -type d ! -path "$at" ! -path "$at/heads" ! -path "$at/tags" -exec rmdir {} \; 2>/dev/null || :
 done
 
-# 4. Remotes, and branches' ties to them.
+# 4. Files of Git LFS, but for those that the index or HEAD points to.
+if [ -d "$common/lfs" ]; then
+	for at in "$common/lfs"/*; do
+		[ "$at" = "$common/lfs/objects" ] || rm -rf "$at"
+	done
+	pointer='^oid sha256:[0-9a-f]*$'
+	g grep -ahe "$pointer" --cached >"$tmp/list" || [ $? -eq 1 ]
+	[ -z "$head" ] || g grep -ahe "$pointer" "$head" >>"$tmp/list" || [ $? -eq 1 ]
+	sed 's/^oid sha256://' "$tmp/list" | sort -u >"$tmp/pointers"
+	find "$common/lfs/objects" ! -type d 2>/dev/null >"$tmp/list" || :
+	while IFS= read -r file; do
+		grep -Fxq -- "${file##*/}" "$tmp/pointers" || rm -f "$file"
+	done <"$tmp/list"
+fi
+
+# 5. Remotes, and branches' ties to them.
 g config --local --name-only --get-regexp '^(remote|branch)\..*\.' >"$tmp/keys" || :
 while IFS= read -r key; do
 	echo "${key%.*}"
@@ -123,7 +142,7 @@ while IFS= read -r section; do
 done <"$tmp/sections"
 own "$common/config"
 
-# 5. Objects: tips are what is to stay, and reach is all that belongs to them.
+# 6. Objects: tips are what is to stay, and reach is all that belongs to them.
 # Lists go through files, since a shell does not hear of what fails in the
 # middle of a pipe.
 {
@@ -152,38 +171,47 @@ if [ -n "$detached" ]; then
 	own "$dir/logs"
 	own "$dir/logs/HEAD"
 fi
-# Windows keep git from having a whole pack in memory.
-gw() { g -c core.packedGitWindowSize=4m -c core.packedGitLimit=64m "$@"; }
-gw rev-list --objects --indexed-objects --stdin <"$tmp/tips" >"$tmp/list"
-cut -d' ' -f1 "$tmp/list" >"$tmp/wanted"
-sort -u "$tmp/wanted" >"$tmp/reach"
-# stray sets stray to how many objects are there that do not belong.
-stray() {
-	gw cat-file --batch-all-objects --batch-check='%(objectname) %(objecttype)' >"$tmp/list"
-	sort -u "$tmp/list" >"$tmp/store"
+# reach is all that belongs to the tips, and there all that is there. Objects are
+# listed as they lie in a pack, which is several times faster than by name.
+list_store() {
+	g cat-file --batch-all-objects --unordered --batch-check='%(objectname) %(objecttype)' >"$tmp/found"
+	sort -u "$tmp/found" >"$tmp/store"
 	cut -d' ' -f1 "$tmp/store" >"$tmp/there"
+}
+# count_stray sets stray to how many objects are there that do not belong.
+count_stray() {
 	only "$tmp/there" "$tmp/reach" >"$tmp/stray"
 	stray=$(count "$tmp/stray")
 }
-stray
+list_store &
+listing=$!
+g rev-list --objects --indexed-objects --stdin <"$tmp/tips" >"$tmp/list"
+cut -d' ' -f1 "$tmp/list" >"$tmp/wanted"
+sort -u "$tmp/wanted" >"$tmp/reach"
+wait "$listing"
+count_stray
 before=$stray
 method=none
 rm -rf "$objects"/tmp_* "$objects"/incoming-* "$objects"/pack/tmp_*
 if [ "$stray" -gt 0 ] && [ ! -e "$objects/info/alternates" ]; then
 	# Loose ones cost least.
-	sed 's|^..|&/|' "$tmp/stray" >"$tmp/paths"
-	(cd "$objects" && xargs rm -f <"$tmp/paths")
+	(cd "$objects" && find . -path './[0-9a-f][0-9a-f]/*' -type f) | sed 's|[./]||g' | sort >"$tmp/loose"
+	sort $merge "$tmp/loose" "$tmp/stray" | uniq -d | sed 's|^..|&/|' >"$tmp/paths"
 	method=loose
-	stray
+	if [ -s "$tmp/paths" ]; then
+		(cd "$objects" && xargs rm -f <"$tmp/paths")
+		list_store
+		count_stray
+	fi
 fi
 if [ "$stray" -gt 0 ] || [ -e "$objects/info/alternates" ] || [ -e "$objects/info/http-alternates" ]; then
 	# A pack with what stays, from wherever it is, is written beside the others
 	# and takes their place. Deltas are taken over and none is looked for, and
-	# the list is there already: finding it takes most of the time.
+	# the list is there already.
 	method=repacked
 	rm -rf "$objects/mini"
 	mkdir -p "$objects/mini" "$objects/pack"
-	[ ! -s "$tmp/reach" ] || gw -c pack.packSizeLimit=0 -c pack.writeReverseIndex=false pack-objects \
+	[ ! -s "$tmp/reach" ] || g -c pack.packSizeLimit=0 -c pack.writeReverseIndex=false pack-objects \
 		--window=0 --delta-base-offset -q "$objects/mini/pack" <"$tmp/wanted" >/dev/null
 	for folder in "$objects"/[0-9a-f][0-9a-f]; do rm -rf "$folder"; done
 	find "$objects/pack" ! -type d -exec rm -f {} +
@@ -194,14 +222,19 @@ if [ "$stray" -gt 0 ] || [ -e "$objects/info/alternates" ] || [ -e "$objects/inf
 	done
 	rmdir "$objects/mini"
 	rm -f "$objects/info/alternates" "$objects/info/http-alternates"
-	if [ -f "$objects/info/packs" ]; then
-		for pack in "$objects"/pack/*.pack; do echo "P ${pack##*/}"; done >"$tmp/packs"
-		{ cat "$tmp/packs"; echo; } >"$objects/info/packs"
-	fi
-	stray
+	list_store
+	count_stray
 fi
 
-# 6. The proof, asked of git anew.
+# Lists of refs and packs, for servers that know nothing of git.
+if [ -f "$common/info/refs" ] || [ -f "$objects/info/packs" ]; then
+	rm -f "$common/info/refs" "$objects/info/packs"
+	g update-server-info
+	own "$common/info/refs"
+	own "$objects/info/packs"
+fi
+
+# 7. The proof, asked of git anew.
 history
 sed -n 's/ commit$//p' "$tmp/store" >"$tmp/commits"
 only "$tmp/commits" "$tmp/history" >"$tmp/strangers"
@@ -209,7 +242,8 @@ only "$tmp/reach" "$tmp/there" >"$tmp/lost"
 [ ! -s "$tmp/lost" ] || refuse "objects that belong to HEAD are missing"
 [ "$(g rev-parse --verify --quiet 'HEAD^{commit}' || true)" = "$head" ] || refuse "HEAD is not what it was"
 g for-each-ref --format='%(refname)' >"$tmp/list"
-only "$tmp/list" "$tmp/kept" >"$tmp/refsleft"
+sort "$tmp/list" >"$tmp/refs"
+only "$tmp/refs" "$tmp/kept" >"$tmp/refsleft"
 g remote >"$tmp/remotes"
 submodules=0
 [ ! -d "$common/modules" ] || submodules=$(find "$common/modules" -type f -name HEAD ! -path '*/logs/*' | wc -l | tr -d ' ')

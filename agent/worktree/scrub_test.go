@@ -56,11 +56,11 @@ git ls-files -s -v; git diff; git diff --cached; git log --oneline --decorate=no
 // truth looks different.
 const lies = "replaced and grafted"
 
-// secrets lists every object whose content has the word, and looks for it in
-// what is no object.
+// secrets lists every object whose content has the word, and looks in what is no
+// object for it and for a commit named by its branch.
 const secrets = `cd "$(git rev-parse --git-common-dir)"
 GIT_DIR=. git cat-file --batch-all-objects --batch-check='%(objectname)' | while read o; do GIT_DIR=. git cat-file -p $o | grep -q SECRET && echo "object $o"; done || true
-grep -rlI SECRET . || true`
+grep -rlI "SECRET\|^[0-9a-f]\{40\}.refs/heads/future" . || true`
 
 // Each way in which a future can be left in a repository is gone after the
 // scrub, with a proof that holds, and nobody who works in it sees a difference.
@@ -86,6 +86,9 @@ func TestScrub(t *testing.T) {
 		{"other work trees", `git worktree add -q ../linked future; cd ../linked; echo SECRET > four; git add four; cd - >/dev/null`, "loose"},
 		{"in a linked work tree", `git worktree add -q ../linked old; git checkout -q future; cd ../linked`, "loose"},
 		{"objects of another repository", `git clone -qs . ../clone; cd ../clone`, "repacked"},
+		{"a list of refs for servers", `git update-server-info`, "loose"},
+		{"files of Git LFS", `point() { mkdir -p .git/lfs/objects/aa/bb .git/lfs/tmp; sum=$(echo "$1" | sha256sum | cut -d' ' -f1); echo "$1" > .git/lfs/objects/aa/bb/$sum; printf 'version x\noid sha256:%s\nsize 1\n' $sum; }
+point SECRET-five >/dev/null; echo SECRET > .git/lfs/tmp/x; point here > p; git add p; git commit -qm p`, "loose"},
 		{"a bundle and an old FETCH_HEAD", `git bundle create -q .git/SECRET.bundle --all; git rev-parse future > .git/FETCH_HEAD; mkdir .git/lost-found; echo SECRET > .git/lost-found/x`, "loose"},
 		{"shallow", `git clone -q --depth 1 "file://$PWD" ../clone; cd ../clone; git fetch -q --depth 1 origin future:future`, "loose"},
 		{"a branch of another name, and odd refs", `git checkout -q -b "we/ird.na-me"; git branch -qD main; git update-ref refs/heads/é future; git update-ref refs/pull/1/head future; git symbolic-ref refs/heads/sym refs/heads/future`, "loose"},
@@ -115,6 +118,9 @@ func TestScrub(t *testing.T) {
 			}
 			if found := sh(t, dir, secrets); found != "" {
 				t.Errorf("the future is still there:\n%s", found)
+			}
+			if tt.name == "files of Git LFS" {
+				sh(t, dir, "test $(cat .git/lfs/objects/aa/bb/*) = here") // which HEAD points to
 			}
 			// Asked beside the proof, in other words.
 			commits := sh(t, dir, `git cat-file --batch-all-objects --batch-check='%(objecttype) %(objectname)' | sed -n 's/^commit //p' | while read c; do git merge-base --is-ancestor $c HEAD || echo $c; done
