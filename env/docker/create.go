@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +27,8 @@ const (
 
 // Labels of what this package creates.
 const (
-	labelOwner    = "mini.owner"    // who made it: see owner
+	labelOwner    = "mini.owner"    // the process that made it: see owner
+	labelUser     = "mini.uid"      // the user id of that process
 	labelRun      = "mini.run"      // Config.Run
 	labelInstance = "mini.instance" // Config.Instance
 	labelExpires  = "mini.expires"  // RFC 3339: after this a stopped container is nobody's
@@ -140,6 +143,7 @@ func platform(s string) *ocispec.Platform {
 func (e *Engine) labels(c Config) map[string]string {
 	l := map[string]string{
 		labelOwner:   e.owner.String(),
+		labelUser:    strconv.Itoa(os.Getuid()),
 		labelExpires: time.Now().Add(expiry).UTC().Format(time.RFC3339),
 	}
 	if c.Run != "" {

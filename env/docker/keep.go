@@ -32,6 +32,7 @@ type Kept struct {
 	Image    string // its name
 	ID       string
 	Host     string // of who kept it, as a hash
+	User     string // id of the user who kept it; empty where an older mini did
 	Run      string // Config.Run
 	Instance string // Config.Instance
 	Attempt  string
@@ -116,7 +117,7 @@ func (e *Engine) Kept(ctx context.Context, run, instance string) ([]Kept, error)
 			}
 			k := Kept{
 				Image: name, ID: i.ID, Bytes: i.Size,
-				Host: i.Labels[labelHost], Run: i.Labels[labelRun], Instance: i.Labels[labelInstance], Attempt: i.Labels[labelAttempt],
+				Host: i.Labels[labelHost], User: i.Labels[labelUser], Run: i.Labels[labelRun], Instance: i.Labels[labelInstance], Attempt: i.Labels[labelAttempt],
 			}
 			k.Since, _ = time.Parse(time.RFC3339, i.Labels[labelKept]) // zero where somebody changed it
 			kept = append(kept, k)

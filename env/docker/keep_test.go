@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/minibench/mini/env"
@@ -81,6 +85,57 @@ func TestKeep(t *testing.T) {
 	}
 	if left, err = e.Cleanable(t.Context(), docker.Thorough{}); err != nil || slices.ContainsFunc(left, func(l docker.Leftover) bool { return l.Name == k.Image }) {
 		t.Errorf("without being asked, %v would be cleaned, %v", left, err)
+	}
+}
+
+// Users who share an engine do not remove each other's kept sandboxes. What an
+// older mini kept has no user, and goes only when that is asked for.
+func TestKeepOfUsers(t *testing.T) {
+	e, cli := dockertest.Engine(t), dockertest.Client(t)
+	box := start(t, e, docker.Config{Image: dockertest.Image(t), Instance: "own"})
+	own := keep(t, e, box, "1").Image
+	found, err := cli.ImageInspect(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(instance, uid string) string {
+		labels := maps.Clone(found.Config.Labels)
+		delete(labels, "mini.uid")
+		if uid != "" {
+			labels["mini.uid"] = uid
+		}
+		name := "mini-kept/users:" + instance
+		if _, err := cli.ContainerCommit(t.Context(), leftover(t, nil), container.CommitOptions{Reference: name, Config: &container.Config{Labels: labels}}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if _, err := cli.ImageRemove(context.WithoutCancel(t.Context()), name, image.RemoveOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+		return name
+	}
+	others, old := made("another", strconv.Itoa(os.Getuid()+1)), made("old", "")
+	for _, tt := range []struct {
+		thorough docker.Thorough
+		want     []string
+	}{
+		{docker.Thorough{Kept: true}, []string{own}},
+		{docker.Thorough{Kept: true, Unknown: true}, []string{own, old}},
+		{docker.Thorough{Unknown: true}, nil},
+	} {
+		left, err := e.Cleanable(t.Context(), tt.thorough)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{own, others, old} {
+			i := slices.IndexFunc(left, func(l docker.Leftover) bool { return l.Name == name })
+			if got, want := i >= 0, slices.Contains(tt.want, name); got != want {
+				t.Errorf("%+v: %s would be removed: %t, want %t", tt.thorough, name, got, want)
+			} else if got && left[i].Unknown != (name == old) {
+				t.Errorf("%+v: %s", tt.thorough, left[i])
+			}
+		}
 	}
 }
 

@@ -20,12 +20,15 @@ const (
 	KindImage     Kind = "image" // a sandbox that was kept
 )
 
-// Leftover is something in an engine that nobody needs any more.
+// Leftover is something in an engine whose owner is dead, or unknown.
 type Leftover struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name"`
-	// Owner is the process that made it, and is gone.
+	// Owner is the process that made it.
 	Owner string `json:"owner,omitempty"`
+	// Unknown says that it cannot be told whether that process runs, or, of an
+	// image, which user kept it.
+	Unknown bool `json:"unknown,omitempty"`
 	// Run and Instance say what it was for, State what became of a container.
 	Run      string    `json:"run,omitempty"`
 	Instance string    `json:"instance,omitempty"`
@@ -50,8 +53,16 @@ func (l Leftover) String() string {
 	if l.Helper {
 		about = append(about, "mini's helper")
 	}
-	if l.Owner != "" {
+	switch {
+	case l.Owner != "" && l.Unknown:
+		about = append(about, "of "+l.Owner+", which may run")
+	case l.Owner != "":
 		about = append(about, "of "+l.Owner+", which is gone")
+	case l.Unknown:
+		about = append(about, "of an unknown user")
+	}
+	if l.Unknown && l.State != "" {
+		about = append(about, l.State)
 	}
 	if !l.Created.IsZero() {
 		about = append(about, strings.ToLower(units.HumanDuration(time.Since(l.Created)))+" old")

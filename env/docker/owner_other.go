@@ -1,25 +1,9 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package docker
 
-import (
-	"errors"
-	"os"
-	"syscall"
-)
-
-// Boot and PID namespace are not asked for here: a container of an earlier boot
-// then looks alive when its owner's id is in use again, and is left alone.
+// Boot and PID namespace are not asked for here, so that every other owner is
+// unknown.
 func bootID() string { return "" }
 
 func pidSpace() string { return "" }
-
-func processStart(pid int) (start string, running bool) {
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return "", false
-	}
-	defer p.Release() //nolint:errcheck // nothing depends on it
-	// Any other error, as where there are no signals, means that it is there.
-	return "", !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
-}

@@ -37,7 +37,7 @@ func (e *Engine) lookAfterImages(ctx context.Context, cfg images.Config) (*image
 		Living: func(s string) (alive, known bool) {
 			o, ok := parseOwner(s)
 			if !ok {
-				return false, true // nobody of ours
+				return false, false // of another version, perhaps
 			}
 			standing := e.owner.sees(o)
 			return standing == living, standing == living || standing == dead

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,9 +27,9 @@ const sweepers = 8
 
 // Sweep removes what mini left behind in the engine: containers in any state,
 // with their anonymous volumes, and volumes and networks, whose label names a
-// process of this host that is gone. It never touches what has a living owner,
-// belongs to another host, or does not have the label. What belongs to a PID
-// namespace that cannot be seen from here is removed only when it is not in use
+// process of this host that is proven to be dead. It never touches what may have
+// a living owner, belongs to another host, or does not have the label. What
+// belongs to another boot or PID namespace is removed only when it is not in use
 // and has expired. It returns what it removed; what another mini removes at the
 // same time is in that one's list.
 func (e *Engine) Sweep(ctx context.Context) ([]Leftover, error) {
@@ -41,8 +43,12 @@ func (e *Engine) Sweep(ctx context.Context) ([]Leftover, error) {
 // Thorough says what Clean removes beyond what Sweep does.
 type Thorough struct {
 	Helpers bool   // the volumes with helpers that are not in use; they are made anew
-	Kept    bool   // the images of sandboxes that this host kept (see Container.Keep)
+	Kept    bool   // the images of sandboxes that this user kept on this host (see Container.Keep)
 	Run     string // with Kept: only those of this run, as in Config.Run
+	// Unknown adds what may be another's: whose owner belongs to another boot or
+	// PID namespace, so that it may run, and with Kept the images of which no
+	// label names the user.
+	Unknown bool
 }
 
 // Clean is Sweep, and removes what was asked for as well.
@@ -56,7 +62,9 @@ func (e *Engine) Clean(ctx context.Context, t Thorough) ([]Leftover, error) {
 
 // Leftovers is what Sweep would remove. Containers come first: they hold the
 // volumes and networks they use.
-func (e *Engine) Leftovers(ctx context.Context) ([]Leftover, error) {
+func (e *Engine) Leftovers(ctx context.Context) ([]Leftover, error) { return e.leftovers(ctx, false) }
+
+func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, error) {
 	ours := filters.NewArgs(filters.Arg("label", labelOwner))
 	containers, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: ours})
 	if err != nil {
@@ -72,10 +80,18 @@ func (e *Engine) Leftovers(ctx context.Context) ([]Leftover, error) {
 	}
 	var left []Leftover
 	add := func(l Leftover, labels map[string]string, inUse bool) {
-		if o, ok := parseOwner(labels[labelOwner]); ok && e.abandoned(o, labels, inUse) {
-			l.Run, l.Instance, l.Owner = labels[labelRun], labels[labelInstance], fmt.Sprintf("process %d", o.PID)
-			left = append(left, l)
+		o, ok := parseOwner(labels[labelOwner])
+		if !ok {
+			return
 		}
+		if !e.abandoned(o, labels, inUse) {
+			if !alsoUnknown || e.owner.sees(o) != unknown || ofAnother(labels[labelUser]) {
+				return
+			}
+			l.Unknown = true
+		}
+		l.Run, l.Instance, l.Owner = labels[labelRun], labels[labelInstance], fmt.Sprintf("process %d", o.PID)
+		left = append(left, l)
 	}
 	for _, c := range containers {
 		inUse := c.State == container.StateRunning || c.State == container.StatePaused
@@ -92,7 +108,7 @@ func (e *Engine) Leftovers(ctx context.Context) ([]Leftover, error) {
 
 // Cleanable is what Clean would remove, but for what is in use.
 func (e *Engine) Cleanable(ctx context.Context, t Thorough) ([]Leftover, error) {
-	left, err := e.Leftovers(ctx)
+	left, err := e.leftovers(ctx, t.Unknown)
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +128,16 @@ func (e *Engine) Cleanable(ctx context.Context, t Thorough) ([]Leftover, error) 
 	}
 	kept, err := e.Kept(ctx, t.Run, "")
 	for _, k := range kept {
-		if k.Host != e.owner.Host {
+		if k.Host != e.owner.Host || ofAnother(k.User) || k.User == "" && !t.Unknown {
 			continue
 		}
-		left = append(left, Leftover{Kind: KindImage, Name: k.Image, Run: k.Run, Instance: k.Instance, Created: k.Since, id: k.Image})
+		left = append(left, Leftover{Kind: KindImage, Name: k.Image, Run: k.Run, Instance: k.Instance, Created: k.Since, Unknown: k.User == "", id: k.Image})
 	}
 	return left, err
 }
+
+// ofAnother says that a label names another user than this process's.
+func ofAnother(uid string) bool { return uid != "" && uid != strconv.Itoa(os.Getuid()) }
 
 // Abandoned are the names of what Sweep would remove.
 func (e *Engine) Abandoned(ctx context.Context) ([]string, error) {

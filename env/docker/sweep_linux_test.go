@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,11 +147,21 @@ func TestSweep(t *testing.T) {
 	labels := func(owner, expires string) map[string]string {
 		return map[string]string{"mini.owner": owner, "mini.expires": expires, "mini.instance": "a__b-1", "mini.run": "r"}
 	}
+	of := func(uid int, labels map[string]string) map[string]string {
+		labels["mini.uid"] = strconv.Itoa(uid)
+		return labels
+	}
 	owned := m.all(labels(label, earlier))
+	unknown := slices.Concat(
+		m.all(labels(other("space", "pid:[1]"), later)),
+		m.all(labels(other("boot", "x"), later)),
+		m.all(of(os.Getuid(), labels(other("space", ""), later))),
+	)
 	keep := map[string][]string{
 		"living owner":             owned,
 		"other host":               m.all(labels(other("host", "0123456789abcdef"), earlier)),
-		"other namespace, young":   m.all(labels(other("space", "pid:[1]"), later)),
+		"owner may live":           unknown,
+		"of another user, perhaps": m.all(of(os.Getuid()+1, labels(other("space", "pid:[1]"), later))),
 		"label that means nothing": m.all(labels("me", earlier)),
 		"only its name is like it": m.all(nil),
 		"another label":            m.all(map[string]string{"mini.instance": "a__b-1", "minimal.owner": label}),
@@ -157,7 +169,7 @@ func TestSweep(t *testing.T) {
 	}
 	sweep := map[string][]string{
 		"process id used again":    m.all(labels(other("start", "1"), later)),
-		"other boot":               m.all(labels(other("boot", "x"), later)),
+		"other boot, expired":      m.all(labels(other("boot", "x"), earlier)),
 		"no such process":          m.all(labels(other("pid", 1<<30), later)),
 		"other namespace, expired": m.all(labels(other("space", "pid:[1]"), earlier)),
 	}
@@ -195,6 +207,18 @@ func TestSweep(t *testing.T) {
 	for _, name := range owned {
 		if !slices.Contains(namesOf(removed), name) {
 			t.Errorf("once its owner is dead, %s: not swept; removed were %q", name, namesOf(removed))
+		}
+	}
+	// What may have a living owner goes when that is asked for, but for what says
+	// that it is another user's.
+	slices.Sort(unknown)
+	removed, err = e.Clean(t.Context(), docker.Thorough{Unknown: true})
+	if err != nil || !slices.Equal(namesOf(removed), unknown) {
+		t.Errorf("of unknown owners, removed %q, %v; want %q", namesOf(removed), err, unknown)
+	}
+	for _, l := range removed {
+		if s := l.String(); !l.Unknown || !strings.Contains(s, ", which may run") || strings.Contains(s, "gone") {
+			t.Errorf("%q does not say that its owner may run", s)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,8 +31,12 @@ func newClean(s Streams) *cobra.Command {
 		Long: `Removes the containers, volumes and networks of minis on this host that no
 longer run, and their temporary folders, and says which. Those of a running
 mini, of another host, and everything that is not mini's stay. So do sandboxes
-that were kept on purpose, unless --kept is given; local folders of kept
-sandboxes are not touched.`,
+that this user kept on purpose, unless --kept is given; local folders of kept
+sandboxes are not touched.
+
+A mini of another boot or PID namespace may run: what it made stays for two
+days, and as long as it is in use. It is listed on standard error, and --unknown
+removes it. Check first that no such mini runs.`,
 		Example: "  mini clean\n  mini clean --dry-run\n  mini clean --all     also the volumes with mini's helper",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clean(cmd.Context(), s) },
@@ -39,8 +44,9 @@ sandboxes are not touched.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVar(&o.thorough.Helpers, "all", false, "also remove the volumes that hold mini's helper")
-	f.BoolVar(&o.thorough.Kept, "kept", false, "also remove the sandboxes that mini bench --keep has kept")
+	f.BoolVar(&o.thorough.Kept, "kept", false, "also remove the sandboxes that mini bench --keep has kept for this user")
 	f.StringVar(&o.run, "run", "", "with --kept, only those of this run's `FOLDER`")
+	f.BoolVar(&o.thorough.Unknown, "unknown", false, "also remove what stays because its owner cannot be checked")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
 	f.BoolVar(&o.json, "json", false, "print what was removed as JSON, a line each")
 	return cmd
@@ -58,19 +64,31 @@ func (o *cleanOptions) clean(ctx context.Context, s Streams) error {
 	local := folders()
 	engine, err := docker.Open(ctx, docker.EngineConfig{})
 	if err != nil {
-		return errors.Join(o.say(s, local, nil, false), before(err))
+		return errors.Join(o.say(s, local, nil, nil, false), before(err))
 	}
 	clean := engine.Clean
 	if o.dryRun {
 		clean = engine.Cleanable
 	}
 	left, err := clean(ctx, o.thorough)
+	stays, failed := o.unknown(ctx, engine)
 	// What was done is said also when not all could be.
-	return errors.Join(err, o.say(s, local, left, err == nil), engine.Close())
+	return errors.Join(err, o.say(s, local, left, stays, err == nil && failed == nil), failed, engine.Close())
+}
+
+// unknown is what stays because its owner may run.
+func (o *cleanOptions) unknown(ctx context.Context, engine *docker.Engine) ([]docker.Leftover, error) {
+	if o.thorough.Unknown {
+		return nil, nil
+	}
+	t := o.thorough
+	t.Unknown = true
+	left, err := engine.Cleanable(ctx, t)
+	return slices.DeleteFunc(left, func(l docker.Leftover) bool { return !l.Unknown }), err
 }
 
 // say is a line for each.
-func (o *cleanOptions) say(s Streams, folders []string, left []docker.Leftover, complete bool) error {
+func (o *cleanOptions) say(s Streams, folders []string, left, stays []docker.Leftover, complete bool) error {
 	for _, dir := range folders {
 		left = append(left, docker.Leftover{Kind: "folder", Name: dir})
 	}
@@ -85,6 +103,15 @@ func (o *cleanOptions) say(s Streams, folders []string, left []docker.Leftover, 
 		if err != nil {
 			return err
 		}
+	}
+	for _, l := range stays {
+		if _, err := fmt.Fprintln(s.Err, "stays:", report.Printable(l.String())); err != nil {
+			return err
+		}
+	}
+	if len(stays) > 0 {
+		_, err := fmt.Fprintln(s.Err, "check that no mini uses what stays, and remove it with the flag --unknown")
+		return err
 	}
 	if len(left) == 0 && complete {
 		_, err := fmt.Fprintln(s.Err, "nothing was left behind")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -354,4 +355,44 @@ func TestKilledBetweenCreateAndStart(t *testing.T) {
 		}
 	}
 	p.cleaned(ended)
+}
+
+// After a boot nothing proves that the owner of a container is dead: it stays,
+// is listed, and goes when that is asked for.
+func TestCleanOfAnotherBoot(t *testing.T) {
+	p := newLeakPlace(t)
+	b := p.working()
+	c := p.daemon.Client()
+	defer c.Close()
+	list, err := c.ContainerList(t.Context(), container.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := list[0].Labels
+	labels["mini.owner"] = regexp.MustCompile(`"boot":"[^"]*"`).ReplaceAllString(labels["mini.owner"], `"boot":"another"`)
+	if _, err := c.ContainerCreate(t.Context(), &container.Config{Image: dockertest.SmallImage, Cmd: []string{"true"}, Labels: labels}, nil, nil, nil, "mini-boot"); err != nil {
+		t.Fatal(err)
+	}
+	b.signal(syscall.SIGKILL)
+	b.wait()
+	p.until("nothing runs", func() bool { return len(p.containers(false)) == 0 })
+	for _, tt := range []struct{ args, want string }{
+		{"clean", "stays: container mini-boot (instance x__y-"},
+		{"clean", ", which may run; created; "},
+		{"clean", "with the flag --unknown"},
+		{"clean --unknown --dry-run", "container mini-boot ("},
+	} {
+		cmd, said := p.command(strings.Fields(tt.args)...)
+		if err := cmd.Run(); err != nil || !strings.Contains(said.String(), tt.want) {
+			t.Errorf("mini %s: %v, %s; want %q", tt.args, err, said, tt.want)
+		}
+		if left := p.containers(true); len(left) != 1 {
+			t.Errorf("after mini %s: %q", tt.args, left)
+		}
+	}
+	cmd, said := p.command("clean", "--unknown")
+	if err := cmd.Run(); err != nil || strings.Contains(said.String(), "stays") {
+		t.Errorf("%v: %s", err, said)
+	}
+	p.cleaned(time.Now())
 }
