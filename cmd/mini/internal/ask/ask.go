@@ -1,6 +1,7 @@
 // Package ask asks people questions, a line each: no screen, no colours, nothing
 // that a dumb terminal or a screen reader stumbles over. Enter takes the answer
-// that stands in brackets.
+// that stands in brackets, or in capitals. YesNo reads the answers to questions of
+// yes or no for whatever asks them.
 //
 //	a, err := ask.New(os.Stdin, os.Stderr)
 //	defer a.Close()
@@ -77,17 +78,14 @@ func (a *Asker) Line(ctx context.Context, question, usual string) (string, error
 // Yes asks a question that Enter answers with yes.
 func (a *Asker) Yes(ctx context.Context, question string) (bool, error) {
 	for {
-		line, err := a.Line(ctx, question+" [Y/n]", "")
+		line, err := a.Line(ctx, Marked(question, true), "")
 		if err != nil {
 			return false, err
 		}
-		switch strings.ToLower(line) {
-		case "", "y", "yes":
-			return true, nil
-		case "n", "no":
-			return false, nil
+		if yes, ok := YesNo(line, true); ok {
+			return yes, nil
 		}
-		if err := a.Say("Please answer y or n."); err != nil {
+		if err := a.Say(Neither); err != nil {
 			return false, err
 		}
 	}

@@ -6,43 +6,58 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/ask"
 )
 
-// answer is what a question came to.
-type answer struct {
-	text string
-	// switched says that the mode was changed instead; it is not what it was when
-	// the question was put.
-	switched bool
-}
-
-// ask puts a question until there is an answer that is no slash command, but for
-// one that changes the mode, whose meaning is the asker's affair. The error is
-// ErrLeft, ErrInterrupt, or the cause of ctx.
-func (s *Session) ask(ctx context.Context, q Question) (answer, error) {
+// ask puts a question until there is an answer that is no slash command. Changing
+// the mode answers nothing, so that the question is put again; but one for a
+// command of the person's own is void in any other mode than human, and its answer
+// is then empty. The error is ErrLeft, ErrInterrupt, or the cause of ctx.
+func (s *Session) ask(ctx context.Context, q Question) (string, error) {
 	for {
 		text, err := s.put(ctx, q)
 		if err != nil {
-			return answer{}, err
+			return "", err
 		}
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 		slash, isSlash := parse(text)
 		switch {
 		case !isSlash:
-			return answer{text: unescaped(text)}, nil
+			return unescaped(text), nil
 		case slash.act == actMulti:
 			q.Multi = true
+		case slash.act == actUndo && q.Kind == AskWord:
+			s.complain("That is what is asked.")
+		case slash.act == actUndo && q.Kind == AskKeep:
+			return "no", nil
 		case slash.act == actUndo:
 			if err := s.undo(ctx); err != nil {
-				return answer{}, err
+				return "", err
 			}
 		case slash.act == actLeave:
-			return answer{}, s.leave()
+			return "", s.leave()
 		default:
-			if s.obey(ctx, slash) {
-				return answer{switched: true}, nil
+			switch changed := s.obey(ctx, slash); {
+			case changed && q.Kind == AskCommand:
+				return "", nil
+			case changed && q.Kind == AskConfirm:
+				s.tell("This command still waits for an answer.")
 			}
 		}
+	}
+}
+
+// yes puts a question of yes or no.
+func (s *Session) yes(ctx context.Context, q Question, usual bool) (bool, error) {
+	for {
+		text, err := s.ask(ctx, q)
+		if err != nil {
+			return false, err
+		}
+		if yes, ok := ask.YesNo(text, usual); ok {
+			return yes, nil
+		}
+		s.complain(ask.Neither)
 	}
 }
 
@@ -94,15 +109,15 @@ func gone(err error) error {
 
 // insist puts a question for which Ctrl-C has no other meaning than that the
 // person wants to leave: the second in a row does.
-func (s *Session) insist(ctx context.Context, q Question) (answer, error) {
-	a, err := s.ask(ctx, q)
+func (s *Session) insist(ctx context.Context, q Question) (string, error) {
+	text, err := s.ask(ctx, q)
 	if !errors.Is(err, ErrInterrupt) {
-		return a, err
+		return text, err
 	}
 	s.tell("Ctrl-C once more leaves; an answer goes on.")
-	a, err = s.ask(ctx, q)
+	text, err = s.ask(ctx, q)
 	if errors.Is(err, ErrInterrupt) {
-		return answer{}, s.leave()
+		return "", s.leave()
 	}
-	return a, err
+	return text, err
 }

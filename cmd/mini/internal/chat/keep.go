@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/minibench/mini/cmd/mini/internal/ask"
 )
 
 // ErrNoTree says that there is nothing to compare the files with.
@@ -39,25 +40,26 @@ func (s *Session) Keep(ctx context.Context, handedIn bool) (decided bool) {
 	}
 	s.Front.Tell(Note{Text: changes.Patch, Diff: true})
 	q := Question{
-		Kind: AskKeep, Text: fmt.Sprintf("Keep the changes (%s)?", changes.Summary), Hint: "[Enter] keeps, u undoes, d shows them again",
-		Answers: []string{"keep", "undo", "diff"},
+		Kind: AskKeep, Text: ask.Marked(fmt.Sprintf("Keep the changes (%s)?", changes.Summary), true),
+		Hint: "Enter keeps, n undoes, d shows them again", Answers: []string{"yes", "no", "diff"},
 	}
 	for {
-		a, err := s.insist(ctx, q)
-		switch {
-		case err != nil:
+		text, err := s.insist(ctx, q)
+		if err != nil {
 			s.tell("The changes are kept. /undo in mini --continue takes them back.")
 			return false
-		case means(a.text, "keep") || strings.TrimSpace(a.text) == "" && !a.switched:
+		}
+		keep, ok := ask.YesNo(text, true)
+		switch {
+		case ok && !keep, means(text, "undo"):
+			return s.undone(ctx, changes)
+		case ok, means(text, "keep"):
 			s.tell("The changes are kept.")
 			return true
-		case a.switched:
-		case means(a.text, "undo"):
-			return s.undone(ctx, changes)
-		case means(a.text, "diff"):
+		case means(text, "diff"):
 			s.Front.Tell(Note{Text: changes.Patch, Diff: true})
 		default:
-			s.complain("%.40q is none of keep, undo and diff.", a.text)
+			s.complain("%.40q is none of y, n and d.", text)
 		}
 	}
 }

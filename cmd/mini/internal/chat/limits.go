@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/ask"
 )
 
 // Raise implements agent.Person. The answer is one number, for the limit that
@@ -21,23 +22,21 @@ func (s *Session) Raise(ctx context.Context, reached agent.Limits) (agent.Limits
 	s.catchUp(ctx)
 	spent := s.now()
 	steps := reached.Steps > 0 && spent.Step >= reached.Steps
-	q := Question{Kind: AskLimit, Text: "The limit is reached: " + spentOf(spent, reached) + ".", Hint: "[Enter] ends, "}
+	q := Question{Kind: AskLimit, Text: "The limit is reached: " + spentOf(spent, reached) + ".", Hint: "Enter ends, "}
 	if steps {
 		q.Hint += "a number is the new limit of steps (+10: ten more), two are steps and dollars, 0 is none"
 	} else {
 		q.Hint += "a number is the new limit in dollars (+1: one more), two are steps and dollars, 0 is none"
 	}
 	for {
-		a, err := s.insist(ctx, q)
-		switch {
-		case err != nil:
+		text, err := s.insist(ctx, q)
+		if err != nil {
 			return reached, false, gone(err)
-		case a.switched:
-			continue
-		case strings.TrimSpace(a.text) == "":
+		}
+		if raise, ok := ask.YesNo(text, false); ok && !raise {
 			return reached, false, nil
 		}
-		limits, err := raised(a.text, reached, steps)
+		limits, err := raised(text, reached, steps)
 		if err == nil {
 			err = enough(limits, spent)
 		}

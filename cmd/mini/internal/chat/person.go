@@ -6,19 +6,19 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/ask"
 )
 
 // Turn implements agent.Person: in human mode the person writes the command.
 func (s *Session) Turn(ctx context.Context) (string, error) {
 	for s.mode() == Human && !s.Alone {
-		a, err := s.insist(ctx, Question{Kind: AskCommand, Text: "Your command", Hint: "/c or /y gives the model its turn, /h helps"})
-		switch {
-		case err != nil:
+		text, err := s.insist(ctx, Question{Kind: AskCommand, Text: "Your command", Hint: "/c or /y gives the model its turn, /h helps"})
+		if err != nil {
 			return "", gone(err)
-		case a.switched || strings.TrimSpace(a.text) == "":
-			continue
 		}
-		return a.text, nil
+		if strings.TrimSpace(text) != "" {
+			return text, nil
+		}
 	}
 	return "", nil
 }
@@ -29,48 +29,46 @@ func (s *Session) Next(ctx context.Context, _ *agent.Submitted) (string, error) 
 	if s.Alone || !s.ConfirmExit {
 		return "", nil
 	}
-	q := Question{Kind: AskNext, Text: "The model has handed in its work.", Hint: "[Enter] ends, a text is a new task, /d shows the changes"}
+	q := Question{
+		Kind: AskNext, Text: ask.Marked("The model has handed in its work. End the session?", true),
+		Hint: "Enter ends, a text is a new task, /d shows the changes",
+	}
 	for {
-		a, err := s.insist(ctx, q)
-		switch {
-		case err != nil:
+		text, err := s.insist(ctx, q)
+		if err != nil {
 			return "", nil //nolint:nilerr // the end of questions, not of the work
-		case a.switched && s.mode() == Human:
-			return "The user goes on from here, with commands of their own.", nil
-		case a.switched:
-			continue
-		case strings.TrimSpace(a.text) == "":
+		}
+		switch end, ok := ask.YesNo(text, true); {
+		case !ok:
+			return text, nil
+		case end:
 			return "", nil
 		}
-		return a.text, nil
+		s.tell("Then write what to do next.")
 	}
 }
 
 // Task asks for what is to be done at the beginning. It is empty for who leaves.
 func (s *Session) Task(ctx context.Context, q Question) (string, error) {
 	q.Kind = AskTask
-	for {
-		a, err := s.insist(ctx, q)
-		if err != nil {
-			return "", gone(err)
-		}
-		if !a.switched {
-			return strings.TrimSpace(a.text), nil
-		}
+	text, err := s.insist(ctx, q)
+	if err != nil {
+		return "", gone(err)
 	}
+	return strings.TrimSpace(text), nil
 }
 
 // interrupted asks what to tell the model after an interruption; agent.Talk calls
 // it on the attempt's goroutine.
 func (s *Session) interrupted(ctx context.Context) (string, error) {
-	a, err := s.ask(ctx, Question{
-		Kind: AskMessage, Text: "Interrupted. What to tell the model?", Hint: "[Enter] goes on, Ctrl-C leaves, /h helps",
+	text, err := s.ask(ctx, Question{
+		Kind: AskMessage, Text: "Interrupted. What to tell the model?", Hint: "Enter goes on, Ctrl-C leaves, /h helps",
 	})
 	if err != nil {
 		_ = s.leave() // also by Ctrl-C
 		return "", gone(err)
 	}
-	return strings.TrimSpace(a.text), nil
+	return strings.TrimSpace(text), nil
 }
 
 // undo takes all changes back, if the person means it, and has the model told.
@@ -79,13 +77,15 @@ func (s *Session) undo(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	word, err := s.put(ctx, Question{
-		Kind: AskWord, Text: fmt.Sprintf("Take all changes back (%s)?", changes.Summary), Hint: "[Enter] no, u undoes", Answers: []string{"no", "undo"},
-	})
+	q := Question{
+		Kind: AskWord, Text: ask.Marked(fmt.Sprintf("Take all changes back (%s)?", changes.Summary), false),
+		Hint: "Enter leaves them, y undoes them", Answers: []string{"no", "yes"},
+	}
+	undo, err := s.yes(ctx, q, false)
 	if err != nil {
 		return err
 	}
-	if !means(word, "undo") {
+	if !undo {
 		s.tell("Nothing was undone.")
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/cmd/mini/internal/ask"
 )
 
 // Who decided, as records name them, beside agent.ByUser and those of a policy.
@@ -45,19 +46,23 @@ func (s *Session) Decide(ctx context.Context, p agent.Proposal) (agent.Decision,
 	return s.confirm(ctx, p, d.Reason, before)
 }
 
-// confirm asks the person about one command.
+// confirm asks the person about one command. A change of the mode holds for the
+// commands after it.
 func (s *Session) confirm(ctx context.Context, p agent.Proposal, reason string, before []agent.Decision) (agent.Decision, error) {
-	q := Question{Kind: AskConfirm, Text: "Run this command?", Hint: "[Enter] runs it, a comment rejects it, /h helps", Command: p.Command, Reason: reason}
+	q := Question{Kind: AskConfirm, Text: "Run this command?", Hint: "Enter runs it, n or a comment rejects it, /h helps", Command: p.Command, Reason: reason}
 	if p.Child {
 		q.Text = "Run this command of a child?"
 	}
+	q.Text = ask.Marked(q.Text, true)
 	for {
-		a, err := s.ask(ctx, q)
+		text, err := s.ask(ctx, q)
+		run, ok := ask.YesNo(text, true)
 		if errors.Is(err, ErrInterrupt) {
-			a, err = s.ask(ctx, Question{
-				Kind: AskMessage, Text: "Interrupted. What to tell the model?", Hint: "[Enter] goes back to the command, Ctrl-C leaves",
+			run, ok = false, false // also a "yes" is only told to the model
+			text, err = s.ask(ctx, Question{
+				Kind: AskMessage, Text: "Interrupted. What to tell the model?", Hint: "Enter goes back to the command, Ctrl-C leaves",
 			})
-			if err == nil && a.text == "" && !a.switched {
+			if err == nil && strings.TrimSpace(text) == "" {
 				continue
 			}
 		}
@@ -69,33 +74,16 @@ func (s *Session) confirm(ctx context.Context, p agent.Proposal, reason string, 
 			return agent.Decision{}, agent.ErrInterrupted
 		case err != nil:
 			return agent.Decision{}, err
-		case a.switched && s.mode() == Yolo:
+		case run:
 			return agent.Decision{Action: agent.Allow, By: agent.ByUser, Before: before}, nil
-		case a.switched && s.mode() == Human && p.Child:
-			return agent.Decision{}, agent.ErrInterrupted
-		case a.switched && s.mode() == Human:
-			return s.takenOver(before), nil
-		case a.switched:
-			continue
+		case ok:
+			text = "" // no, for no reason
 		}
-		return verdict(a.text, before), nil
+		return agent.Decision{Action: agent.Deny, By: agent.ByUser, Reason: strings.TrimSpace(text), Before: before}, nil
 	}
 }
 
 // takenOver refuses a command since the person writes them now.
 func (s *Session) takenOver(before []agent.Decision) agent.Decision {
 	return agent.Decision{Action: agent.Deny, By: agent.ByUser, Reason: "I take over and run commands myself for now.", Before: before}
-}
-
-// verdict is an answer in words: nothing is a yes, and so is the word.
-func verdict(text string, before []agent.Decision) agent.Decision {
-	d := agent.Decision{Action: agent.Deny, By: agent.ByUser, Before: before}
-	switch text = strings.TrimSpace(text); strings.ToLower(text) {
-	case "", "y", "yes":
-		d.Action = agent.Allow
-	case "n", "no":
-	default:
-		d.Reason = text
-	}
-	return d
 }

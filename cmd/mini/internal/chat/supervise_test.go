@@ -3,6 +3,8 @@ package chat
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/minibench/mini/agent"
@@ -38,10 +40,8 @@ func TestTakingOverEndsAChild(t *testing.T) {
 		want    agent.Verb
 	}{
 		{"a child, before", Human, nil, true, "", true, ""},
-		{"a child, when asked", Confirm, []string{"/u"}, true, "Run this command of a child?", true, ""},
-		{"a child may run", Confirm, []string{""}, true, "Run this command of a child?", false, agent.Allow},
+		{"a child may run", Confirm, []string{""}, true, "Run this command of a child? [Y/n]", false, agent.Allow},
 		{"the agent, before", Human, nil, false, "", false, agent.Deny},
-		{"the agent, when asked", Confirm, []string{"/u"}, false, "Run this command?", false, agent.Deny},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			front := &says{answers: tt.answers}
@@ -60,4 +60,115 @@ func TestTakingOverEndsAChild(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Changing the mode answers no question: it is put again, and whoever asked is told
+// nothing of the mode.
+func TestModesAnswerNothing(t *testing.T) {
+	tree := treeOf{Changes{Patch: "+a", Summary: "1 file changed"}}
+	for _, mode := range []Mode{Confirm, Yolo, Human} {
+		for _, kind := range []struct {
+			name string
+			ask  func(s *Session) (any, error)
+			want any
+		}{
+			{"a command", func(s *Session) (any, error) {
+				d, err := s.confirm(t.Context(), agent.Proposal{Command: "ls"}, "", nil)
+				return d.Action, err
+			}, agent.Deny},
+			{"a command of a child", func(s *Session) (any, error) {
+				d, err := s.confirm(t.Context(), agent.Proposal{Command: "ls", Child: true}, "", nil)
+				return d.Action, err
+			}, agent.Deny},
+			{"the task", func(s *Session) (any, error) { return s.Task(t.Context(), Question{Text: "What?"}) }, "n"},
+			{"a message", func(s *Session) (any, error) { return s.interrupted(t.Context()) }, "n"},
+			{"the changes", func(s *Session) (any, error) { return nil, s.undo(t.Context()) }, nil},
+			{"the limit", func(s *Session) (any, error) {
+				_, raised, err := s.Raise(t.Context(), agent.Limits{Steps: 1})
+				return raised, err
+			}, false},
+		} {
+			front := &says{answers: []string{"/" + mode.String(), "/c", "/y", "/u", "/" + mode.String(), "n"}}
+			s := New(Config{Front: front, Mode: Confirm, Tree: tree})
+			got, err := kind.ask(s)
+			if err != nil || got != kind.want || len(front.asked) != len(front.answers) || s.mode() != mode {
+				t.Errorf("%s, to %s: %v, %v after %d questions, in %s mode", kind.name, mode, got, err, len(front.asked), s.mode())
+			}
+			s.Close()
+		}
+	}
+}
+
+// treeOf has these changes, which nothing takes back.
+type treeOf struct{ changes Changes }
+
+func (t treeOf) Diff(context.Context) (Changes, error) { return t.changes, nil }
+func (treeOf) Undo(context.Context, Changes) (string, error) {
+	return "", errors.New("taken back")
+}
+
+// Yes, no and Enter are the same everywhere; a text that is none of them is taken
+// for neither.
+func TestYesAndNo(t *testing.T) {
+	decide := func(s *Session) string {
+		d, err := s.confirm(t.Context(), agent.Proposal{Command: "ls"}, "", nil)
+		return fmt.Sprint(d.Action, d.Reason, err)
+	}
+	next := func(s *Session) string {
+		text, err := s.Next(t.Context(), nil)
+		return fmt.Sprint(text, err)
+	}
+	keep := func(s *Session) string { return fmt.Sprint(s.Keep(t.Context(), true)) }
+	undo := func(s *Session) string { return fmt.Sprint(s.undo(t.Context())) }
+	for _, tt := range []struct {
+		name    string
+		ask     func(s *Session) string
+		answers []string
+		want    string
+		undone  bool
+	}{
+		{"run", decide, []string{""}, "allow<nil>", false},
+		{"run", decide, []string{"Y"}, "allow<nil>", false},
+		{"run", decide, []string{" yes "}, "allow<nil>", false},
+		{"run", decide, []string{"no"}, "deny<nil>", false},
+		{"run", decide, []string{"N"}, "deny<nil>", false},
+		{"run", decide, []string{"yes but"}, "denyyes but<nil>", false},
+		{"end", next, []string{""}, "<nil>", false},
+		{"end", next, []string{"y"}, "<nil>", false},
+		{"end", next, []string{"n", "YES"}, "<nil>", false},
+		{"end", next, []string{"no", "more"}, "more<nil>", false},
+		{"keep", keep, []string{""}, "true", false},
+		{"keep", keep, []string{"yes"}, "true", false},
+		{"keep", keep, []string{"maybe", "d", "k"}, "true", false},
+		{"keep", keep, []string{"n"}, "true", true},
+		{"keep", keep, []string{"/undo"}, "true", true},
+		{"keep", keep, []string{"u"}, "true", true},
+		{"undo", undo, []string{""}, "<nil>", false},
+		{"undo", undo, []string{"no"}, "<nil>", false},
+		{"undo", undo, []string{"u", "/undo", "Yes"}, "<nil>", true},
+	} {
+		front, tree := &says{answers: tt.answers}, &undone{treeOf: treeOf{Changes{Patch: "+a", Summary: "1 file changed"}}}
+		s := New(Config{Front: front, Tree: tree, ConfirmExit: true, Talk: agent.NewTalk()})
+		got := tt.ask(s)
+		if got != tt.want || tree.done != tt.undone || len(front.asked) != len(tt.answers) {
+			t.Errorf("%s, %q: %q, undone %t, after %d questions", tt.name, tt.answers, got, tree.done, len(front.asked))
+		}
+		for _, q := range front.asked {
+			if want := map[bool]string{true: "[y/N]", false: "[Y/n]"}[tt.name == "undo"]; !strings.HasSuffix(q.Text, " "+want) {
+				t.Errorf("%q does not end with %s", q.Text, want)
+			}
+		}
+		s.Close()
+	}
+}
+
+// undone is a tree that notes that its changes were taken back.
+type undone struct {
+	treeOf
+	done bool
+}
+
+func (u *undone) Undo(context.Context, Changes) (string, error) {
+	u.done = true
+	return "Undone.", nil
 }

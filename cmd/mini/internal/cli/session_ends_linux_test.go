@@ -113,12 +113,12 @@ func TestSessionKeepsOrUndoes(t *testing.T) {
 		see         string
 	}{
 		{"kept", nil, []step{{askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
-		{"undone", nil, []step{{askNext, keyEnter}, {askKeep, "u\r"}}, 0, "one\n", "", "Undone: 1 put back, 1 removed"},
-		{"shown again, a slip, then undone", nil, []step{{askNext, keyEnter}, {askKeep, "d\r"}, {"+two", ""}, {askKeep, "maybe\r"}, {"none of keep", ""}, {askKeep, "undo\r"}}, 0, "one\n", "", "Undone"},
+		{"undone", nil, []step{{askNext, keyEnter}, {askKeep, "n\r"}}, 0, "one\n", "", "Undone: 1 put back, 1 removed"},
+		{"shown again, a slip, then undone", nil, []step{{askNext, keyEnter}, {askKeep, "d\r"}, {"+two", ""}, {askKeep, "maybe\r"}, {"none of y, n and d", ""}, {askKeep, "undo\r"}}, 0, "one\n", "", "Undone"},
 		{"Ctrl-D keeps", nil, []step{{askNext, keyEnter}, {askKeep, keyCtrlD}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
 		{"Ctrl-C twice keeps", nil, []step{{askNext, keyEnter}, {askKeep, keyCtrlC}, {"once more", ""}, {askKeep, keyCtrlC}}, 0, "one\ntwo\n", "new\n", "The changes are kept"},
 		{"shown before the end", nil, []step{{askNext, "/d\r"}, {"+two", ""}, {askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "2 files changed"},
-		{"undone before the end", nil, []step{{askNext, "/undo\r"}, {askUndo, "u\r"}, {askNext, keyEnter}}, 0, "one\n", "", "Undone"},
+		{"undone before the end", nil, []step{{askNext, "/undo\r"}, {askUndo, "y\r"}, {askNext, keyEnter}}, 0, "one\n", "", "Undone"},
 		{"not undone after all", nil, []step{{askNext, "/undo\r"}, {askUndo, keyEnter}, {"Nothing was undone", ""}, {askNext, keyEnter}, {askKeep, keyEnter}}, 0, "one\ntwo\n", "new\n", "kept"},
 		{"nothing to show", []string{"-c", "agent.mode=confirm"}, []step{{askConfirm, "/d\r"}, {"Nothing has changed", ""}, {askConfirm, keyCtrlD}}, 130, "one\n", "", "--continue goes on"},
 		{"kept at a limit", []string{"-c", "agent.step_limit=1"}, []step{{askLimit, keyEnter}}, 0, "one\ntwo\n", "new\n", "/undo in mini --continue takes them back"},
@@ -270,7 +270,7 @@ func TestContinue(t *testing.T) {
 	// The work was handed in, so that it takes a new task.
 	p = again([]string{"never", "never", "echo three >> file", submitCommand})
 	p.play(step{"What comes next?", keyEnter}, step{"What comes next?", "the second task\r"}, step{askConfirm, keyEnter}, step{askConfirm, keyEnter},
-		step{askNext, "/undo\r"}, step{askUndo, "u\r"}, step{askNext, ""}, step{"", keyEnter})
+		step{askNext, "/undo\r"}, step{askUndo, "y\r"}, step{askNext, ""}, step{"", keyEnter})
 	p.ends(0)
 	if s.file("file") != "one\n" {
 		t.Errorf("file has %q", s.file("file"))
@@ -307,7 +307,7 @@ func TestContinueKnowsTheChanges(t *testing.T) {
 	p = s.session(s.args([]string{"never", "never", submitCommand}, "--continue")...)
 	p.play(
 		step{"What comes next?", "/d\r"}, step{"+two", ""}, step{"2 files changed", ""},
-		step{"What comes next?", "/undo\r"}, step{askUndo, "u\r"}, step{"Undone: 1 put back, 1 removed", ""},
+		step{"What comes next?", "/undo\r"}, step{askUndo, "y\r"}, step{"Undone: 1 put back, 1 removed", ""},
 		step{"What comes next?", "/d\r"}, step{"Nothing has changed since the session began", ""},
 		step{"What comes next?", keyEnter}, step{askConfirm, keyEnter}, step{askConfirm, keyEnter}, step{askNext, keyEnter},
 	)

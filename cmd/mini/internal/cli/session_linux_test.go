@@ -183,14 +183,17 @@ func TestTransitions(t *testing.T) {
 			told:  "rm x\nrejection: The user did not let this command run.\n" + submitCommand, decided: "deny user, allow user",
 		},
 		{
-			name: "confirm to yolo runs the command", replies: []string{"echo a", "echo b", submitCommand},
-			steps: []step{{askConfirm, "/y\r"}, {"Switched to yolo", ""}, {askNext, keyEnter}},
-			told:  "echo a\n" + ok + "\necho b\n" + ok + "\n" + submitCommand, decided: "allow user, allow mode, allow mode",
+			name: "confirm to yolo asks about the command", replies: []string{"echo a", "echo b", submitCommand},
+			steps: []step{{askConfirm, "/y\r"}, {"Switched to yolo", ""}, {"still waits", ""}, {askConfirm, "n\r"}, {askNext, "y\r"}},
+			told:  "echo a\nrejection: The user did not let this command run.\necho b\n" + ok + "\n" + submitCommand, decided: "deny user, allow mode, allow mode",
 		},
 		{
-			name: "confirm to human does not", replies: []string{"echo a", submitCommand},
-			steps: []step{{askConfirm, "/u\r"}, {askCommand, "echo mine\r"}, {askCommand, "/c\r"}, {"Switched to confirm", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
-			told: "echo a\nrejection: The user did not let this command run. The user says: I take over and run commands myself for now.\n" +
+			name: "confirm to human asks about the command", replies: []string{"echo a", submitCommand},
+			steps: []step{
+				{askConfirm, "/u\r"}, {"still waits", ""}, {askConfirm, "I take over\r"}, {askCommand, "echo mine\r"}, {askCommand, "/c\r"},
+				{"Switched to confirm", ""}, {askConfirm, keyEnter}, {askNext, keyEnter},
+			},
+			told: "echo a\nrejection: The user did not let this command run. The user says: I take over\n" +
 				"command: The user ran a command:\n" + submitCommand,
 			decided: "deny user, allow user",
 		},
@@ -220,6 +223,7 @@ func TestTransitions(t *testing.T) {
 				{askConfirm, "/h\r"},
 				{"run commands without asking", ""},
 				{askConfirm, "/u\r"},
+				{askConfirm, "no\r"},
 				{askCommand, "/h\r"},
 				{"/multiline", ""},
 				{askCommand, submitCommand + "\r"},
@@ -227,7 +231,7 @@ func TestTransitions(t *testing.T) {
 				{"/undo", ""},
 				{askNext, keyEnter},
 			},
-			told:    submitCommand + "\nrejection: The user did not let this command run. The user says: I take over and run commands myself for now.",
+			told:    submitCommand + "\nrejection: The user did not let this command run.",
 			decided: "deny user",
 		},
 		{
@@ -256,12 +260,12 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "mode switched inside an interruption", args: []string{"-y"}, replies: []string{"echo so far; sleep 60", submitCommand},
-			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/c\r"}, {"Switched to confirm", ""}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/c\r"}, {"Switched to confirm", ""}, {askMessage, keyEnter}, {askConfirm, keyEnter}, {askNext, keyEnter}},
 			told:  "echo so far; sleep 60\n" + killed + "\n" + submitCommand, decided: "allow mode, allow user",
 		},
 		{
 			name: "to human inside an interruption", args: []string{"-y"}, replies: []string{"echo so far; sleep 60", submitCommand},
-			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/u\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {askNext, keyEnter}},
+			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/u\r"}, {askMessage, keyEnter}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {askNext, keyEnter}},
 			told:  "echo so far; sleep 60\n" + killed + "\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode, allow mode",
 		},
 		{
@@ -299,6 +303,11 @@ func TestTransitions(t *testing.T) {
 			told:  "echo a\n" + ok + "\n" + submitCommand, decided: "allow user, allow user",
 		},
 		{
+			name: "Ctrl-C at a confirmation, with a message that looks like a yes", replies: []string{"echo a", submitCommand},
+			steps: []step{{askConfirm, keyCtrlC}, {askMessage, "yes\r"}, {askConfirm, keyEnter}, {askNext, keyEnter}},
+			told:  "echo a\nrejection: The user did not let this command run. The user says: yes\n" + submitCommand, decided: "deny user, allow user",
+		},
+		{
 			name: "Ctrl-C twice at a confirmation", replies: []string{"echo a"},
 			steps: []step{{askConfirm, keyCtrlC}, {askMessage, keyCtrlC}}, code: 130, told: "echo a",
 		},
@@ -322,6 +331,10 @@ func TestTransitions(t *testing.T) {
 			name: "step limit raised several times", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true", "true", "true", submitCommand},
 			steps: []step{{askLimit, "many\r"}, {"no number of steps", ""}, {askLimit, "1\r"}, {"made already", ""}, {askLimit, "2\r"}, {askLimit, "+1\r"}, {askLimit, "0 0\r"}, {askNext, keyEnter}},
 			told:  strings.Repeat("true\n"+ok+"\n", 3) + submitCommand, decided: "allow mode, allow mode, allow mode, allow mode",
+		},
+		{
+			name: "step limit not raised, by a no", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true"},
+			steps: []step{{askLimit, "y\r"}, {"no number of steps", ""}, {askLimit, "n\r"}}, told: "true\n" + ok, decided: "allow mode",
 		},
 		{
 			name: "step limit not raised", args: []string{"-y", "-c", "agent.step_limit=1"}, replies: []string{"true"},
@@ -362,8 +375,8 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "to human at the end", args: []string{"-y"}, replies: []string{submitCommand, submitCommand},
-			steps: []step{{askNext, "/u\r"}, {askCommand, "true\r"}, {askCommand, "/y\r"}, {askNext, keyEnter}},
-			told:  submitCommand + "\nfollow_up: The user goes on from here, with commands of their own.\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode, allow mode",
+			steps: []step{{askNext, "/u\r"}, {askNext, "n\r"}, {"what to do next", ""}, {askNext, "I go on\r"}, {askCommand, "true\r"}, {askCommand, "/y\r"}, {askNext, keyEnter}},
+			told:  submitCommand + "\nfollow_up: I go on\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode, allow mode",
 		},
 		{
 			name: "to confirm at the end, with a new task", args: []string{"-y"}, replies: []string{submitCommand, submitCommand},
@@ -377,9 +390,9 @@ func TestTransitions(t *testing.T) {
 		{
 			name: "a session of all modes", replies: []string{"echo 1", "echo 2", "echo 3", "echo 4", submitCommand},
 			steps: []step{
-				{askConfirm, keyEnter}, {askConfirm, "/u\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {askNext, "/c\r"}, {askNext, keyEnter},
+				{askConfirm, keyEnter}, {askConfirm, "/u\r"}, {askConfirm, "n\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {askNext, "/c\r"}, {askNext, keyEnter},
 			},
-			told: "echo 1\n" + ok + "\necho 2\nrejection: The user did not let this command run. The user says: I take over and run commands myself for now.\n" +
+			told: "echo 1\n" + ok + "\necho 2\nrejection: The user did not let this command run.\n" +
 				"command: The user ran a command:\necho 3\n" + ok + "\necho 4\n" + ok + "\n" + submitCommand,
 			decided: "allow user, deny user, allow mode, allow mode, allow mode",
 		},

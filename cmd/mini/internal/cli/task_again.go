@@ -93,7 +93,7 @@ func (t *task) agreeToGoOn(ctx context.Context) error {
 	if !t.Terminal || t.options.hasTask {
 		return nil
 	}
-	q := chat.Question{Text: "What comes next?", Hint: "[Enter] goes on where it stopped, /h helps"}
+	q := chat.Question{Text: "What comes next?", Hint: "Enter goes on where it stopped, /h helps"}
 	if t.past.Submitted {
 		q.Hint = "/m for several lines, /h helps"
 	}

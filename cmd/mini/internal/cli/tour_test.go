@@ -248,7 +248,7 @@ func (term *terminal) take(t *testing.T, i int, command string) {
 }
 
 // question is what a session asks: the words, and the step.
-var question = regexp.MustCompile(`(?m)^(Run this command\?|The model has handed in its work\.|Keep the changes).*\n(?:.*\n)*?❯ \[Enter\].*\n.* · (step \d+)`)
+var question = regexp.MustCompile(`(?m)^(Run this command\?|The model has handed in its work\.|Keep the changes).*\n(?:.*\n)*?❯ Enter.*\n.* · (step \d+)`)
 
 // wide are commands that show texts of others, and paths, as they are.
 var wide = regexp.MustCompile(`show|mini clean|mini inspect| -t | -i |bench .*runs/first$`)

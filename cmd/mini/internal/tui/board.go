@@ -28,7 +28,8 @@ type board struct {
 	cost     float64                   // of the attempts that ended, US dollars
 	unpriced bool                      // some of it nobody knows
 	workers  []worker
-	at       map[string]int // instance -> its worker
+	at       map[string]int  // instance -> its worker
+	ended    map[string]bool // instances that are not tried again
 	pulls    []runner.PullState
 	notes    []note // newest last
 	warned   map[string]bool
@@ -78,7 +79,7 @@ const (
 func newBoard() *board {
 	return &board{
 		classes: map[trajectories.Class]int{}, judged: map[evaluate.Class]int{}, judging: map[string]bool{}, verdict: map[string]evaluate.Class{},
-		at: map[string]int{}, warned: map[string]bool{},
+		at: map[string]int{}, ended: map[string]bool{}, warned: map[string]bool{},
 	}
 }
 
@@ -90,6 +91,7 @@ func (b *board) apply(e runner.Event) {
 		b.workers = make([]worker, max(0, min(e.Workers, b.total)))
 	case runner.AttemptStarted:
 		w := b.worker(e.Who())
+		delete(b.ended, e.Who())
 		*w = worker{instance: e.Who(), id: e.Instance, attempt: e.Attempt, phase: runner.Starting, since: e.Time}
 		b.widest = max(b.widest, len(e.Who()))
 	case runner.AttemptResumed:
@@ -137,6 +139,7 @@ func (b *board) controlled(e runner.Event) {
 	if e.Class != "" { // it had ended, and is begun anew
 		b.done--
 		b.classes[e.Class]--
+		delete(b.ended, e.Who())
 	}
 	switch e.Action {
 	case runner.Pause, runner.Drain:
@@ -260,6 +263,7 @@ func (b *board) finished(e runner.Event) {
 	} else {
 		b.done++
 		b.classes[o.Class]++
+		b.ended[e.Who()] = true
 	}
 	b.note(note{at: e.Time, instance: e.Who(), id: e.Instance, attempt: e.Attempt, class: o.Class, again: e.Again, text: ending(o)})
 }

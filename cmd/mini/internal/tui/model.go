@@ -51,6 +51,9 @@ func (m model) Init() tea.Cmd {
 
 // Update implements tea.Model.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if m.asked != "" && m.shared.ended(m.asked) {
+		m.frame.hint, m.hinted, m.asked = m.asked+" has ended", m.frame.now, ""
+	}
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.frame.width, m.frame.height = msg.Width, msg.Height

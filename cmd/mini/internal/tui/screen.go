@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/minibench/mini/cmd/mini/internal/ask"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
 )
@@ -247,8 +248,8 @@ func (b *board) footer(f frame, l layout) string {
 
 // question asks whether an instance is to be killed.
 func (f frame) question() string {
-	const ask = " kill ?   y kills it, any other key does not"
-	return coloured(yellow, cut(" kill "+report.Middle(clean(f.asked), max(8, f.width-len(ask)))+"?   y kills it, any other key does not", f.width))
+	rest := ask.Marked("?", false) + "   y kills it, any other key does not"
+	return coloured(yellow, cut(" kill "+report.Middle(clean(f.asked), max(8, f.width-len(" kill ")-len(rest)))+rest, f.width))
 }
 
 // keys are those that matter most.

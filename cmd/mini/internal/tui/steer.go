@@ -2,9 +2,11 @@ package tui
 
 import (
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/minibench/mini/cmd/mini/internal/ask"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/control"
 )
@@ -127,6 +129,9 @@ func (m *model) steer(key string) (tea.Cmd, bool) {
 	case !ok:
 		m.frame.hint = "choose an instance first, with j and k"
 		return nil, true
+	case (key == "K" || key == "shift+k") && m.shared.ended(p.who):
+		m.frame.hint = p.who + " has ended"
+		return nil, true
 	case key == "K" || key == "shift+k":
 		m.asked = p.who
 		return nil, true
@@ -140,7 +145,7 @@ func (m *model) steer(key string) (tea.Cmd, bool) {
 func (m *model) answer(key string) tea.Cmd {
 	who := m.asked
 	m.asked = ""
-	if key == "y" || key == "Y" || key == "shift+y" {
+	if yes, _ := ask.YesNo(strings.TrimPrefix(key, "shift+"), false); yes {
 		return m.order(runner.Kill, who)
 	}
 	m.frame.hint = "it goes on"
@@ -175,6 +180,13 @@ func (s *shared) held() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.board.halted != ""
+}
+
+// ended says that an instance has ended, and is not tried again.
+func (s *shared) ended(who string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.board.ended[who]
 }
 
 // workerOf is the row of an instance at this moment; nil where it has none.

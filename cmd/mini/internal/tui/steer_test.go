@@ -107,21 +107,31 @@ func TestKeysThatSteer(t *testing.T) {
 	}
 	s.press("j", "j", "j", "K")
 	c.told(t)
-	if screen := s.screen(80, 24); !strings.Contains(screen, " kill b?   y kills it, any other key does not") {
+	if screen := s.screen(80, 24); !strings.Contains(screen, " kill b? [y/N]   y kills it, any other key does not") {
 		t.Errorf("it is not asked:\n%s", screen)
 	}
 	s.press("K") // is no yes
 	s.press("K", "esc")
 	c.told(t)
-	// Who is asked about is who is killed, whoever has the row by then.
+	s.press("K", "enter")
+	c.told(t)
+	// The question goes with the attempt; who has the row by then is not asked
+	// about.
 	s.press("K")
 	s.end("b", trajectories.Submitted, "Submitted", "", false)
 	s.begin("c", runner.Thinking, 1, 0, "")
-	s.press("y")
-	c.told(t, "kill b view")
-	c.err = errors.New("b has ended")
-	s.press("K", "y")
+	s.send(refresh{now: s.now})
+	if screen := s.screen(80, 24); strings.Contains(screen, "kill b") || !strings.HasSuffix(screen, "\n b has ended\n") {
+		t.Errorf("it is asked about what has ended:\n%s", screen)
+	}
+	s.press("y", "K")
+	c.told(t)
 	if !strings.HasSuffix(s.screen(80, 24), "\n b has ended\n") {
+		t.Errorf("it is asked about what has ended:\n%s", s.screen(80, 24))
+	}
+	c.err = errors.New("b was refused")
+	s.press("y", "R")
+	if !strings.HasSuffix(s.screen(80, 24), "\n b was refused\n") {
 		t.Errorf("no error:\n%s", s.screen(80, 24))
 	}
 	// Who was chosen is chosen where it is shown now: among those that ended.
@@ -129,7 +139,7 @@ func TestKeysThatSteer(t *testing.T) {
 		t.Errorf("no mark at what has ended:\n%s", screen)
 	}
 	s.press("k", "R")
-	c.told(t, "kill b view", "requeue c view")
+	c.told(t, "requeue b view", "requeue c view")
 }
 
 // Without a desk the keys do nothing, and the screen is what it was.

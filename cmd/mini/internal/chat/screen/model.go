@@ -33,7 +33,7 @@ type model struct {
 
 	pending []string // commands of the reply that were not shown yet
 	shown   string   // command that is above, and was not run yet
-	between bool     // something else was shown after it
+	after   int      // rows that were written after it
 	told    []string // texts of the person's that wait to be told
 	echo    string   // what the person wrote last, and is above
 

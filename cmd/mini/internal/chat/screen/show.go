@@ -14,7 +14,9 @@ import (
 // say is already.
 func (m *model) write(rows ...string) {
 	for _, row := range rows {
-		m.above = append(m.above, wrapped(row, m.columns())...)
+		rows := wrapped(row, m.columns())
+		m.above = append(m.above, rows...)
+		m.after += len(rows)
 		m.blank = row == ""
 	}
 }
@@ -105,6 +107,10 @@ func (m *model) lost(l lost) {
 	}
 }
 
+// maxAfter is how many rows may stand between a command and the question about it,
+// without the command being shown again.
+const maxAfter = 8
+
 func (m *model) ask(q *asked) {
 	running := m.turn.running // a command, a child of which asks: its output goes on
 	m.flush()
@@ -112,7 +118,7 @@ func (m *model) ask(q *asked) {
 		m.turn.running, m.turn.out = true, newOutput(m.columns(), func(row string) { m.write(row) })
 	}
 	if q.Kind == chat.AskConfirm && q.Command != "" {
-		if m.between { // it may be out of sight
+		if m.after > min(maxAfter, m.height/3) { // it may be out of sight
 			m.shown = ""
 		}
 		m.command(q.Command)
@@ -144,7 +150,6 @@ func (m *model) said(text string) {
 }
 
 func (m *model) note(n chat.Note) {
-	m.between = true
 	if n.Diff {
 		m.paragraph(m.some(diffRows(n.Text, m.columns()), maxDiff, "diff", n.Text)...)
 		m.write("")
@@ -223,8 +228,8 @@ func (m *model) command(text string) {
 	if m.shown == text && text != "" {
 		return
 	}
-	m.shown, m.between = text, false
 	m.paragraph(m.some(commandRows(text, m.columns()), maxCommand, "command", text)...)
+	m.shown, m.after = text, 0
 }
 
 func (m *model) decided(e events.Decided) {
