@@ -45,10 +45,14 @@ func (r *run) scrub(ctx context.Context) error {
 			proof.StrayCommits, proof.StrayObjects, proof.StrayRefs, proof.Remotes)
 	}
 	if err != nil {
-		return &env.Error{
+		e := &env.Error{
 			Status: env.SetupFailed, Op: "make the repository honest",
 			Hint: "agent.scrub: false leaves it as it is", Err: err,
 		}
+		if errors.Is(err, worktree.ErrNoRoom) {
+			e.Hint = "make room on the disks that are named, or give /tmp more with environment.tmpfs"
+		}
+		return e
 	}
 	if proof.Submodules > 0 {
 		r.warnings = append(r.warnings, fmt.Sprintf("%d submodule repositories were not scrubbed", proof.Submodules))

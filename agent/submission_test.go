@@ -157,6 +157,11 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 			[]bool{false},
 			"",
 		},
+		{
+			"no room for it", nil, func(e env.Environment) env.Environment { return full{disposable{e}} }, trajectories.Environment, "SetupFailed", "",
+			[]bool{false},
+			"",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -175,6 +180,9 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 			out := a.Run(context.WithoutCancel(t.Context()), agent.Session{Model: model, Environment: tt.wrap(box), Recorder: rec, Task: agent.Task{Text: "t"}})
 			if out.Class != tt.class || out.ExitStatus != tt.status || (tt.class == trajectories.Environment) != (out.Hint != "") {
 				t.Fatalf("%s %s: %s, %s", out.Class, out.ExitStatus, out.Error, out.Hint)
+			}
+			if tt.name == "no room for it" && (strings.Contains(out.Hint, "agent.scrub") || !strings.Contains(out.Error, "needs 5 KiB")) {
+				t.Errorf("%s, with the hint %q", out.Error, out.Hint)
 			}
 			if tt.shown != "" && model.seen[1][3].Content != tt.shown {
 				t.Errorf("the model was shown %q", model.seen[1][3].Content)
@@ -197,6 +205,16 @@ func TestScrubBeforeTheAgentStarts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// full is a sandbox whose disks are full.
+type full struct{ env.Environment }
+
+func (f full) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	if strings.Contains(c.Script, "make_temp") {
+		return env.Result{ExitCode: 128, Output: []byte("fatal: No space left on device\nit needs 5 KiB")}, nil
+	}
+	return f.Environment.Execute(ctx, c)
 }
 
 func TestMistakesAboutPatches(t *testing.T) {

@@ -44,6 +44,9 @@ g() {
 		git -c core.fsmonitor=false -c core.hooksPath=/dev/null "$@"
 	fi
 }
+# free_kib DIR prints how many KiB are free on its disk; nothing where df does not
+# say.
+free_kib() { df -Pk "$1" 2>/dev/null | sed -n '2s|.* \([0-9][0-9]*\)  *[0-9-][0-9]*%\{0,1\}  */.*|\1|p'; }
 # make_temp KIB makes a temporary folder on the first disk with so many KiB
 # free, and sets tmp to it. Otherwise it prints what it tried, and fails with
 # the exit code noRoom. The git directory, if common is set, is tried only where the
@@ -56,7 +59,7 @@ make_temp() {
 		set -- "$@" "$common"
 	fi
 	for place in "$@" /dev/shm; do
-		free=$(df -Pk "$place" 2>/dev/null | sed -n '2s|.* \([0-9][0-9]*\)  *[0-9-][0-9]*%\{0,1\}  */.*|\1|p')
+		free=$(free_kib "$place")
 		if [ "${free:-$need}" -ge "$need" ] && tmp=$(mktemp -d "$place/mini-tmp.XXXXXX" 2>/dev/null); then
 			return 0
 		fi

@@ -88,6 +88,8 @@ func Scrub(ctx context.Context, box env.Environment) (Proof, error) {
 		return p, ErrNoRepository
 	case res.Failure != "":
 		return p, fmt.Errorf("scrub repository: %s", res.Failure)
+	case isNoRoom(res):
+		return p, fmt.Errorf("scrub repository: %w: %s", ErrNoRoom, printable(res.Output))
 	case res.ExitCode != 0:
 		return p, fmt.Errorf("scrub repository: exit code %d: %s", res.ExitCode, printable(res.Output))
 	}

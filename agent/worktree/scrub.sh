@@ -23,12 +23,21 @@ if [ -n "$bound" ]; then
 fi
 cd "$top"
 
-tmp=$(mktemp -d 2>/dev/null || mktemp -d -p /dev/shm)
+# What it takes, in KiB: lists of objects, and a pack beside the others.
+stats=$(g count-objects -v 2>/dev/null) || stats=
+number() { printf '%s\n' "$stats" | sed -n "s/^$1: //p"; }
+lists=$((4096 + ($(number count) + $(number in-pack) + 0) * 2 / 5))
+packs=$(($(number size) + $(number size-pack) + 0))
+make_temp "$lists"
+export TMPDIR="$tmp"
 finish() {
 	status=$?
 	trap - EXIT
 	wait
-	[ $status -eq 0 ] || dd if="$tmp/err" bs=2048 count=1 2>/dev/null
+	if [ $status -ne 0 ]; then
+		dd if="$tmp/err" bs=2048 count=1 2>/dev/null
+		! grep -q 'No space left' "$tmp/err" || echo "it needs $lists KiB in $tmp and up to $packs KiB in $objects"
+	fi
 	cd / && rm -rf "$tmp"
 	exit $status
 }
@@ -210,6 +219,11 @@ if [ "$stray" -gt 0 ] || [ -e "$objects/info/alternates" ] || [ -e "$objects/inf
 	# the list is there already.
 	method=repacked
 	rm -rf "$objects/mini"
+	free=$(free_kib "$objects")
+	if [ "${free:-$packs}" -lt "$packs" ]; then
+		echo "no room for a pack of up to $packs KiB in $objects, which has $free KiB free" >&2
+		exit 96
+	fi
 	mkdir -p "$objects/mini" "$objects/pack"
 	[ ! -s "$tmp/reach" ] || g -c pack.packSizeLimit=0 -c pack.writeReverseIndex=false pack-objects \
 		--window=0 --delta-base-offset -q "$objects/mini/pack" <"$tmp/wanted" >/dev/null

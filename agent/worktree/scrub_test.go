@@ -194,6 +194,30 @@ func TestScrubThatCannotBeDone(t *testing.T) {
 	}
 }
 
+// A scrub for which no disk has room says how much it needs, and where.
+func TestScrubWithoutRoom(t *testing.T) {
+	for name, tt := range map[string]struct{ df, want string }{
+		"for lists":  {`free=5`, "temporary folder of 4"},
+		"for a pack": {`case $2 in */objects) free=0 ;; *) free=99999999 ;; esac`, "no room for a pack of up to "},
+		"elsewhere":  {`case $2 in */objects | /dev/shm) free=99999999 ;; *) free=0 ;; esac`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bin, dir := t.TempDir(), t.TempDir()
+			sh(t, dir, story+"git gc -q")
+			sh(t, bin, "printf '#!/bin/sh\n%s\nprintf \"File system 1024-blocks Used Available Capacity Mounted on\\\\ntmp fs 1 1 %%s 99%%%% /mnt/1 2\\\\n\" $free' '"+tt.df+"' > df; chmod +x df")
+			box := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}})
+			proof, err := worktree.Scrub(t.Context(), disposable{box})
+			switch {
+			case tt.want == "" && (err != nil || !proof.Holds()):
+				t.Errorf("%v, %+v", err, proof)
+			case tt.want != "" && (!errors.Is(err, worktree.ErrNoRoom) || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
 // Another user's repository is scrubbed by root without a change of owner.
 func TestScrubKeepsOwnersAndModes(t *testing.T) {
 	if os.Getuid() != 0 {
