@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -39,7 +40,11 @@ func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 	}
 	r.keepDiff(context.WithoutCancel(ctx), &out)
 	out.End = time.Now()
-	if _, err := s.Recorder.Append(trajectories.TypeOutcome, out); err != nil {
+	rec, err := s.Recorder.Append(trajectories.TypeOutcome, out)
+	if err == nil && rec.Redacted { // nothing else may pass the key on
+		err = json.Unmarshal(rec.Data, &out)
+	}
+	if err != nil {
 		out = r.outcome(err)
 		out.End = time.Now()
 	}

@@ -27,6 +27,8 @@ type Journal struct {
 	last int   // the newest record's id
 	err  error // why nothing more can be written
 	sync Sync
+
+	redact func(text []byte) []byte // nil changes nothing
 }
 
 // file is what a Journal needs of an *os.File.
@@ -45,7 +47,7 @@ func Create(path string, h Header) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
-	j := &Journal{file: f}
+	j := &Journal{file: f, redact: h.Redact}
 	h.Format = Format
 	if _, err := j.Append(TypeHeader, h); err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(path)) //nolint:gosec // G703: it is the file that was just made
@@ -76,6 +78,13 @@ func (j *Journal) append(t Type, parent int, body []byte) (Record, error) {
 		return Record{}, fmt.Errorf("append %s record: %w", t, j.err)
 	}
 	r := Record{ID: j.last + 1, Parent: parent, Type: t, Time: time.Now().UTC(), Data: body}
+	if j.redact != nil {
+		data, err := redactJSON(body, j.redact)
+		if err != nil {
+			return Record{}, fmt.Errorf("append %s record: %w", t, err)
+		}
+		r.Data, r.Redacted = data, !bytes.Equal(data, body)
+	}
 	line, err := r.line()
 	if err != nil {
 		return Record{}, fmt.Errorf("append %s record: %w", t, err)

@@ -53,6 +53,9 @@ type Record struct {
 	Type   Type            `json:"type"`
 	Time   time.Time       `json:"time"`
 	Data   json.RawMessage `json:"data"`
+	// Redacted says, of a record that was just appended, that Data is not all that
+	// was given: see Header.Redact.
+	Redacted bool `json:"-"`
 }
 
 // Header says whose journal this is.
@@ -79,6 +82,9 @@ type Header struct {
 	Config           json.RawMessage `json:"config,omitempty"`
 	// Tools are those that every request offered to the model.
 	Tools []model.Definition `json:"tools,omitempty"`
+	// Redact returns a text without the keys of this machine, or the text itself.
+	// Every record of the journal goes through it; nil changes nothing.
+	Redact func(text []byte) []byte `json:"-"`
 }
 
 // Origin is the point of another journal that a journal goes on from. The
@@ -119,6 +125,8 @@ type Import struct {
 type Resume struct {
 	MiniVersion string `json:"mini_version"`
 	Record      int    `json:"record"`
+	// Redact is that of Header.
+	Redact func(text []byte) []byte `json:"-"`
 }
 
 // Replay is a command of the past that was run again, and what came of it.

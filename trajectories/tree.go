@@ -236,7 +236,7 @@ func goOn(path string, f *os.File, from Resume) (*Journal, error) {
 	if err := f.Truncate(s.whole); err != nil {
 		return nil, err
 	}
-	j := &Journal{file: f, size: s.whole, last: s.last}
+	j := &Journal{file: f, size: s.whole, last: s.last, redact: from.Redact}
 	if !s.closed {
 		if err := j.write([]byte("\n")); err != nil {
 			return nil, err

@@ -9,10 +9,12 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
 
+	"github.com/minibench/mini/env/helper"
 	"github.com/minibench/mini/env/helper/minitool"
 	"github.com/minibench/mini/env/helper/server"
 )
@@ -31,6 +33,9 @@ func main() {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetDumpable, 0, 0); errno != 0 {
 		os.Exit(1)
 	}
+	if slices.Contains(os.Args[1:], helper.NoTrace) {
+		dropTrace()
+	}
 	runtime.LockOSThread() // main runs on the first thread, and stays there
 	ignoreSignals()
 	prepareThreads()
@@ -39,6 +44,15 @@ func main() {
 	go func() { code <- serve() }()
 	shieldFirstThread()
 	os.Exit(<-code)
+}
+
+// dropTrace takes CAP_SYS_PTRACE from every command to come. With it a command of
+// root's could read the memory of the mini that started this program, although that
+// is not dumpable. The helper itself keeps it. A user without the right to drop
+// capabilities has none to pass on.
+func dropTrace() {
+	const capSysPtrace = 19
+	_, _, _ = syscall.AllThreadsSyscall(syscall.SYS_PRCTL, syscall.PR_CAPBSET_DROP, capSysPtrace, 0)
 }
 
 func serve() int {

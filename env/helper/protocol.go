@@ -159,6 +159,9 @@ func noEOF(err error) error {
 	return err
 }
 
+// NoTrace is an argument of the helper: its commands run without CAP_SYS_PTRACE.
+const NoTrace = "no-trace"
+
 // Setup is what the client says first: how every command is to run.
 type Setup struct {
 	Version int `json:"version"`

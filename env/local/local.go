@@ -139,6 +139,7 @@ func (l *Local) start(ctx context.Context) error {
 	box, err := child.Start(ctx, child.Config{
 		Name:    "the local environment in " + c.Dir,
 		Program: c.Helper,
+		NoTrace: true,
 		Env:     c.environ(),
 		Setup:   helper.Setup{Dir: c.Dir, Interpreter: c.Interpreter, ToolDir: c.Helper.ToolDir()},
 		Info:    func(helper.Hello) env.Info { return l.info },

@@ -15,6 +15,9 @@ type Config struct {
 	// Wrapper is a command line that ends in running Path, all of it; empty
 	// means that the helper is started as it is.
 	Wrapper []string
+	// NoTrace keeps commands of root from tracing processes outside of the sandbox,
+	// as this program. It is for helpers without a Wrapper.
+	NoTrace bool
 	// Env is the environment of the helper, in NAME=value form, which
 	// commands inherit.
 	Env []string

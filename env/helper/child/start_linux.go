@@ -100,6 +100,9 @@ func launch(c Config) (_ *child, err error) {
 	p.cmd = exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // running it is the purpose
 	if len(c.Wrapper) == 0 {
 		p.cmd.Args[0] = "mini-helper"
+		if c.NoTrace {
+			p.cmd.Args = append(p.cmd.Args, helper.NoTrace)
+		}
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, p.stderr
 	p.cmd.ExtraFiles = []*os.File{c.Program.file}

@@ -70,6 +70,9 @@ const killGrace = 5 * time.Second
 
 // Main runs mini with these arguments and returns its exit code.
 func Main(args []string, s Streams) int {
+	if err := closeMemory(); err != nil {
+		return exit(s.Err, err)
+	}
 	if len(args) == 1 && args[0] == screen.GuardCommand {
 		screen.Guard()
 		return exitOK

@@ -46,23 +46,41 @@ func eventsFlag(f *pflag.FlagSet, path *string) {
 // openEvents makes the file that --events names; "-" is stdout, and nil is
 // returned where there is no name. A file that is there is not touched, unless it
 // is a pipe or a device.
-func openEvents(path string, s Streams) (*eventLog, error) {
+func openEvents(path string, s Streams, redact func([]byte) []byte) (*eventLog, error) {
 	var l *eventLog
 	switch path {
 	case "":
 		return nil, nil //nolint:nilnil // nobody wants a log, and nil is one
 	case "-":
-		l = &eventLog{name: "stdout", lines: events.NewWriter(s.Out)}
+		l = &eventLog{name: "stdout", lines: events.NewWriter(redacting{s.Out, redact})}
 	default:
 		f, err := createEvents(path)
 		if err != nil {
 			return nil, err
 		}
-		l = &eventLog{name: path, lines: events.NewWriter(f), file: f}
+		l = &eventLog{name: path, lines: events.NewWriter(redacting{f, redact}), file: f}
 	}
 	l.tell = s.Err
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l, nil
+}
+
+// redacting writes lines without the keys of this machine.
+type redacting struct {
+	w      io.Writer
+	redact func([]byte) []byte
+}
+
+// Write implements io.Writer.
+func (r redacting) Write(line []byte) (int, error) {
+	clean := line
+	if r.redact != nil {
+		clean = r.redact(line)
+	}
+	if _, err := r.w.Write(clean); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 func createEvents(path string) (*os.File, error) {

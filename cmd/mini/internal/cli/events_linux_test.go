@@ -22,7 +22,7 @@ import (
 func publishing(t *testing.T, path string, out io.Writer, publish func(*events.Bus)) (said string) {
 	t.Helper()
 	var tell bytes.Buffer
-	l, err := openEvents(path, Streams{Out: out, Err: &tell})
+	l, err := openEvents(path, Streams{Out: out, Err: &tell}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestEventsGoToAFile(t *testing.T) {
 	var none *eventLog
 	none.follow(events.NewBus(), "", 0)
 	none.Close()
-	if l, err := openEvents("", Streams{}); l != nil || err != nil {
+	if l, err := openEvents("", Streams{}, nil); l != nil || err != nil {
 		t.Errorf("without a name: %v, %v", l, err)
 	}
 }
@@ -100,7 +100,7 @@ func TestEventsGoToNoSuchPlace(t *testing.T) {
 		filepath.Join(dir, "no", "x"): "no such file or directory",
 		filepath.Join(old, "x"):       "not a directory",
 	} {
-		_, err := openEvents(path, Streams{})
+		_, err := openEvents(path, Streams{}, nil)
 		if err == nil || exitCode(err) != exitUsage || !strings.HasPrefix(err.Error(), "--events: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
@@ -197,7 +197,7 @@ func TestEventsDoNothingToATerminal(t *testing.T) {
 // TestEventsOfSeveral has each line say whose it is.
 func TestEventsOfSeveral(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.jsonl")
-	l, err := openEvents(path, Streams{Err: io.Discard})
+	l, err := openEvents(path, Streams{Err: io.Discard}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

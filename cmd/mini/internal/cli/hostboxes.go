@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
@@ -104,7 +105,9 @@ func (s *sandboxes) hostOpen(ctx context.Context, cfg *configs.Resolved) (err er
 	if s.class == "bubblewrap" {
 		return s.bubblewrap(ctx, e, program)
 	}
-	s.open = localBoxes(e, keyVariables(cfg), program)
+	hidden := keyVariables(cfg)
+	_ = clearEnviron(func(name string) bool { return slices.Contains(hidden, name) }) // see closeMemory
+	s.open = localBoxes(e, hidden, program)
 	return nil
 }
 
@@ -133,16 +136,6 @@ func loadHelper(e configs.Environment) (*child.Program, error) {
 // without: this system has no helper, or this mini was built without one.
 func unguarded(err error) bool {
 	return runtime.GOOS != "linux" || errors.Is(err, binaries.ErrNotBuilt)
-}
-
-// keyVariables are those with keys of models, which no command is to see unless
-// environment.forward_env says so.
-func keyVariables(cfg *configs.Resolved) []string {
-	var names []string
-	for _, one := range modelsOf(cfg) {
-		names = append(names, one.Model.APIKeyEnv)
-	}
-	return names
 }
 
 func localBoxes(e configs.Environment, hidden []string, program *child.Program) func(context.Context, workFolder) (env.Environment, error) {

@@ -58,7 +58,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	if j.events == "-" {
 		return usagef("--events -: stdout has the results of a batch; name a file")
 	}
-	l, err := openEvents(j.events, s)
+	l, err := openEvents(j.events, s, withoutValues(j.cfg))
 	if err != nil {
 		return err
 	}
@@ -384,6 +384,6 @@ func headerOf(cfg *configs.Resolved, environmentClass string) (trajectories.Head
 	return trajectories.Header{
 		Image:       image,
 		MiniVersion: Version, ModelClass: cfg.Model.Class, EnvironmentClass: environmentClass, Config: config,
-		Tools: cfg.Agent.Tools(),
+		Tools: cfg.Agent.Tools(), Redact: withoutValues(cfg),
 	}, err
 }

@@ -88,10 +88,7 @@ func newDecider(cfg *configs.Resolved) (policy.Asked, error) {
 // withoutKeys is the environment of this process for programs that are told
 // what a model wants: what commands on this machine may not see is left out.
 func withoutKeys(cfg *configs.Resolved) []string {
-	keys := append(keyVariables(cfg), cfg.Policy.Decider.TokenEnv)
-	for _, s := range cfg.Tools.MCP {
-		keys = append(keys, s.TokenEnv)
-	}
+	keys := keyVariables(cfg)
 	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return local.Secret(name) || slices.Contains(keys, name)

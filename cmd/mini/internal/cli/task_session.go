@@ -49,7 +49,7 @@ func (t *task) session(ctx, kill context.Context) (err error) {
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}
-	log, err := openEvents(t.options.events, t.Streams)
+	log, err := openEvents(t.options.events, t.Streams, withoutValues(t.cfg))
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (t *task) attempt(ctx context.Context) (trajectories.Outcome, error) {
 
 func (t *task) journal() (*trajectories.Journal, error) {
 	if t.past != nil {
-		return trajectories.Continue(t.files.journal, trajectories.Resume{MiniVersion: Version, Record: t.past.Record})
+		return trajectories.Continue(t.files.journal, trajectories.Resume{MiniVersion: Version, Record: t.past.Record, Redact: withoutValues(t.cfg)})
 	}
 	header, err := headerOf(t.cfg, t.boxes.class)
 	if err != nil {
