@@ -3,7 +3,6 @@ package datasets_test
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,17 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/runner/grade/corpustest"
 )
 
 // The official sets, where they are at hand beside the project.
 func TestOfficialRows(t *testing.T) {
 	for file, n := range map[string]int{"verified": 500, "lite": 300, "multilingual": 300, "multimodal-dev": 102} {
 		t.Run(file, func(t *testing.T) {
-			path := filepath.Join("..", "..", "shared", "data", "swebench", file+".jsonl.gz")
-			if _, err := os.Stat(path); err != nil {
-				t.Skipf("real data is not at hand: %v", err)
-			}
-			set, err := load(t, path)
+			set, err := load(t, corpustest.Beside(t, "swebench/"+file+".jsonl.gz"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,10 +40,7 @@ func TestOfficialRows(t *testing.T) {
 // JSON lines. The JSON has the test split only; the rows of dev are looked at
 // for what can be said without it.
 func TestOfficialParquet(t *testing.T) {
-	dir := filepath.Join("..", "..", "shared", "data", "swebench")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("real data is not at hand: %v", err)
-	}
+	dir := corpustest.Beside(t, "swebench")
 	lines := rowsOf(t, filepath.Join(dir, "lite.jsonl.gz"))
 	test := rowsOf(t, filepath.Join(dir, "lite-test.parquet"))
 	dev := rowsOf(t, filepath.Join(dir, "lite-dev.parquet"))

@@ -2,7 +2,6 @@ package trajectories_test
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/grade/corpustest"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -181,19 +181,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 // realFiles finds the collection of public trajectories beside the repository.
 func realFiles(t *testing.T, patterns ...string) []string {
 	t.Helper()
-	root := filepath.Join("..", "..", "shared", "data", "trajectories")
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("no collection of real trajectories at ../shared/data beside the repository")
-	}
-	var files []string
-	for _, p := range patterns {
-		found, err := filepath.Glob(filepath.Join(root, p))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("nothing matches %s: %v", p, err)
-		}
-		files = append(files, found...)
-	}
-	return files
+	return corpustest.Files(t, corpustest.Beside(t, "trajectories"), patterns...)
 }
 
 func TestLoadRealFiles(t *testing.T) {

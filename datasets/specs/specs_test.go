@@ -2,8 +2,6 @@ package specs_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +9,7 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/specs"
+	"github.com/minibench/mini/runner/grade/corpustest"
 )
 
 func TestFor(t *testing.T) {
@@ -83,24 +82,25 @@ func TestOverrides(t *testing.T) {
 func TestOfficialRowsAgree(t *testing.T) {
 	for _, set := range []string{"verified", "lite", "multilingual", "multimodal-dev"} {
 		t.Run(set, func(t *testing.T) {
-			path := filepath.Join("..", "..", "..", "shared", "data", "swebench", set+".jsonl.gz")
-			if _, err := os.Stat(path); err != nil {
-				t.Skipf("real data is not at hand: %v", err)
-			}
-			src, err := datasets.Local(path, "")
+			src, err := datasets.Local(corpustest.Beside(t, "swebench/"+set+".jsonl.gz"), "")
 			if err != nil {
 				t.Fatal(err)
 			}
+			rows := 0
 			for in, err := range datasets.Rows(t.Context(), src, nil) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				rows++
 				if got := specs.Parser(in.Repo); got != in.LogParser {
 					t.Errorf("%s: the parser is %s, the row says %s", in.ID, got, in.LogParser)
 				}
 				if got := specs.EvalType(in.Repo); got != in.EvalType {
 					t.Errorf("%s: the type is %s, the row says %s", in.ID, got, in.EvalType)
 				}
+			}
+			if rows == 0 {
+				t.Error("there are no rows")
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/scripted"
+	"github.com/minibench/mini/runner/grade/corpustest"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -283,12 +284,7 @@ func TestLatency(t *testing.T) {
 }
 
 func TestRealTrajectories(t *testing.T) {
-	root := filepath.Join("..", "..", "..", "shared", "data", "trajectories")
-	files, err := filepath.Glob(filepath.Join(root, "mini-swe-agent-v*", "*"))
-	if err != nil || len(files) == 0 {
-		t.Skip("no collection of real trajectories at ../shared/data beside the repository")
-	}
-	for _, path := range files {
+	for _, path := range corpustest.Files(t, corpustest.Beside(t, "trajectories"), "mini-swe-agent-v*/*") {
 		s, err := scripted.Load(path)
 		if err != nil {
 			t.Error(err)

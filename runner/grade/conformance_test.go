@@ -149,14 +149,7 @@ func sameReport(t *testing.T, c corpusCase, v grade.Verdict) {
 // TestCorpusSummary lays out the files of a run, and sums them up.
 func TestCorpusSummary(t *testing.T) {
 	dir := filepath.Join(corpustest.Part(t, "grading"), "run_summary")
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Skipf("the corpus has no %s/*.json", dir)
-	}
-	for _, file := range files {
+	for _, file := range corpustest.Files(t, dir, "*.json") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			var c struct {
 				IDs         []string          `json:"dataset_ids"`
@@ -221,12 +214,8 @@ func inOrder(t *testing.T, object json.RawMessage) (list []grade.Prediction) {
 // eachCase calls f with the cases of one kind, whatever their files are called.
 func eachCase(t *testing.T, kind string, f func(t *testing.T, dir string, c corpusCase)) {
 	dir := corpustest.Part(t, "grading")
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	cases := 0
-	for _, file := range files {
+	for _, file := range corpustest.Files(t, dir, "*.json") {
 		var is struct {
 			Kind string `json:"kind"`
 		}
@@ -241,7 +230,7 @@ func eachCase(t *testing.T, kind string, f func(t *testing.T, dir string, c corp
 		})
 	}
 	if cases == 0 {
-		t.Skipf("the corpus has no case of the kind %s in %s", kind, dir)
+		corpustest.Lacks(t, "the corpus has no case of the kind %s in %s", kind, dir)
 	}
 }
 

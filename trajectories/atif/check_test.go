@@ -7,23 +7,30 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/minibench/mini/runner/grade/corpustest"
 	"github.com/minibench/mini/trajectories/atif"
 )
 
-// shared is a folder of real trajectories, which is no part of the repository.
-const shared = "../../../shared/data/trajectories/atif"
-
-// sharedFile skips a test where the file is not there.
+// sharedFile reads one of the real trajectories, which are no part of the
+// repository.
 func sharedFile(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(shared, name))
-	if os.IsNotExist(err) {
-		t.Skipf("the real trajectories are not here: %v", err)
-	}
+	data, err := os.ReadFile(corpustest.Beside(t, "trajectories/atif/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// sharedFiles are the names of those that match.
+func sharedFiles(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	dir := corpustest.Beside(t, "trajectories/atif")
+	paths := corpustest.Files(t, dir, patterns...)
+	for i, path := range paths {
+		paths[i] = filepath.ToSlash(strings.TrimPrefix(path, dir+string(filepath.Separator)))
+	}
+	return paths
 }
 
 // TestVerdicts holds Check against what the reference says of each case, in
@@ -56,22 +63,10 @@ func TestVerdicts(t *testing.T) {
 
 // TestRealFilesAreValid checks what other agents wrote.
 func TestRealFilesAreValid(t *testing.T) {
-	checked := 0
-	for _, pattern := range []string{"golden/*/*trajectory*.json", "mini-swe-agent/*.atif.json"} {
-		files, err := filepath.Glob(filepath.Join(shared, pattern))
-		if err != nil {
-			t.Fatal(err)
+	for _, path := range sharedFiles(t, "golden/*/*trajectory*.json", "mini-swe-agent/*.atif.json") {
+		for _, p := range atif.Check(sharedFile(t, path), atif.Edition7) {
+			t.Errorf("%s: %s", path, p)
 		}
-		for _, f := range files {
-			name := strings.TrimPrefix(f, shared+"/")
-			checked++
-			for _, p := range atif.Check(sharedFile(t, name), atif.Edition7) {
-				t.Errorf("%s: %s", name, p)
-			}
-		}
-	}
-	if checked == 0 {
-		t.Skip("the real trajectories are not here")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/grade/corpustest"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/atif"
 	"github.com/minibench/mini/trajectories/convert"
@@ -117,7 +118,7 @@ func derive(t *testing.T, f *convert.File) *convert.File {
 // corpus are the real trajectories beside the project.
 func corpus(t *testing.T) []string {
 	t.Helper()
-	root := filepath.Join("..", "..", "..", "shared", "data", "trajectories")
+	root := corpustest.Beside(t, "trajectories")
 	var files []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -130,11 +131,11 @@ func corpus(t *testing.T) []string {
 		}
 		return nil
 	})
-	if os.IsNotExist(err) {
-		t.Skip("the real trajectories are not beside the project")
-	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		corpustest.Lacks(t, "%s has no trajectories", root)
 	}
 	return files
 }

@@ -1,6 +1,7 @@
 // Package corpustest finds, for tests, the conformance corpus: logs, rows and
-// scripts with what the official SWE-bench harness made of them. It is no part
-// of the project; tests pass without it, on fixtures of their own.
+// scripts with what the official SWE-bench harness made of them, and the real
+// data beside it. It is no part of the project; tests that read it are skipped
+// where it is missing, or fail where MINI_REQUIRE_CORPUS=1 is set.
 //
 // The corpus is the folder that the environment variable MINI_CORPUS names,
 // or ../shared/data/corpus beside the module. Its layout:
@@ -10,8 +11,7 @@
 //	evalscripts/<instance>.*             a row, and the script that runs
 //	evalscripts/_*.json                  patches, and the files that they name
 //
-// Every file is a case, whatever its name; a case or a part that is missing is
-// skipped.
+// Every file is a case, whatever its name.
 package corpustest
 
 import (
@@ -23,9 +23,24 @@ import (
 // Variable is the environment variable that names another corpus.
 const Variable = "MINI_CORPUS"
 
+// Required is the environment variable that, set to 1, makes tests fail where
+// they would be skipped for want of the corpus or of real data.
+const Required = "MINI_REQUIRE_CORPUS"
+
+// Lacks ends a test for want of data: it is skipped, or fails where Required is
+// set.
+func Lacks(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv(Required) == "1" {
+		t.Fatalf(format+" ("+Required+"=1)", args...)
+	} else {
+		t.Skipf(format, args...)
+	}
+}
+
 // Dir is the folder of the corpus. A corpus that Variable names has to be
 // there: the test fails without it. Where none is named, and none is beside the
-// module, the test is skipped.
+// module, the test ends by Lacks.
 func Dir(t testing.TB) string {
 	t.Helper()
 	if dir := os.Getenv(Variable); dir != "" {
@@ -36,31 +51,48 @@ func Dir(t testing.TB) string {
 	}
 	dir := filepath.Join(moduleRoot(t), "..", "shared", "data", "corpus")
 	if !isFolder(dir) {
-		t.Skipf("no conformance corpus: %s is not set, and %s is not there", Variable, dir)
+		Lacks(t, "no conformance corpus: %s is not set, and %s is not there", Variable, dir)
 	}
 	return dir
 }
 
 // Part is a folder of the corpus, such as "parsers" or "parsers/parse_log_jq".
-// A corpus may lack it: then the test is skipped, and says so.
+// A corpus may lack it: then the test ends by Lacks.
 func Part(t testing.TB, name string) string {
 	t.Helper()
 	root := Dir(t)
 	dir := filepath.Join(root, filepath.FromSlash(name))
 	if !isFolder(dir) {
-		t.Skipf("the corpus %s has no part %s", root, name)
+		Lacks(t, "the corpus %s has no part %s", root, name)
 	}
 	return dir
 }
 
+// Files are the files below a folder that match patterns, as filepath.Glob has
+// them. The test ends by Lacks where a pattern matches none.
+func Files(t testing.TB, dir string, patterns ...string) (paths []string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 {
+			Lacks(t, "nothing in %s matches %s", dir, pattern)
+		}
+		paths = append(paths, found...)
+	}
+	return paths
+}
+
 // Beside is a file or folder of the real data that the corpus comes with, such
-// as "eval-logs"; the test is skipped where it is missing. Variable does not
+// as "eval-logs"; where it is missing the test ends by Lacks. Variable does not
 // move it.
 func Beside(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(moduleRoot(t), "..", "shared", "data", filepath.FromSlash(name))
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("real data is not at hand: %v", err)
+		Lacks(t, "real data is not at hand: %v", err)
 	}
 	return path
 }

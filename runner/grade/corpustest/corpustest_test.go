@@ -1,6 +1,7 @@
 package corpustest_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +15,7 @@ func TestNamedCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(corpustest.Variable, dir)
+	t.Setenv(corpustest.Required, "")
 	if got := corpustest.Dir(t); got != dir {
 		t.Errorf("the corpus is %s, want %s", got, dir)
 	}
@@ -27,5 +29,34 @@ func TestNamedCorpus(t *testing.T) {
 	})
 	if !skipped {
 		t.Error("a part that is missing did not skip the test")
+	}
+}
+
+// ended says how a test ended that Lacks was called in.
+type ended struct {
+	testing.TB
+	how string
+}
+
+func (e *ended) Helper() {}
+func (e *ended) Skipf(format string, args ...any) {
+	e.how += "skipped: " + fmt.Sprintf(format, args...)
+}
+func (e *ended) Fatalf(format string, args ...any) {
+	e.how += "failed: " + fmt.Sprintf(format, args...)
+}
+
+// A machine that has to have the corpus does not pass without it.
+func TestRequired(t *testing.T) {
+	dir := t.TempDir()
+	for value, want := range map[string]string{
+		"":  "skipped: nothing in " + dir + " matches *.log",
+		"1": "failed: nothing in " + dir + " matches *.log (MINI_REQUIRE_CORPUS=1)",
+	} {
+		t.Setenv(corpustest.Required, value)
+		test := &ended{TB: t}
+		if corpustest.Files(test, dir, "*.log"); test.how != want {
+			t.Errorf("with %q: %s, want %s", value, test.how, want)
+		}
 	}
 }

@@ -118,16 +118,8 @@ func realLogs(b *testing.B) (texts map[string][][]byte, total int) {
 			parsers[row.ID] = row.Parser
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(corpustest.Beside(b, "eval-logs"), "*", "test_output.txt.gz"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	deeper, err := filepath.Glob(filepath.Join(corpustest.Beside(b, "eval-logs"), "*", "*", "test_output.txt.gz"))
-	if err != nil {
-		b.Fatal(err)
-	}
 	texts = map[string][][]byte{}
-	for _, file := range append(files, deeper...) {
+	for _, file := range corpustest.Files(b, corpustest.Beside(b, "eval-logs"), "*/*/test_output.txt.gz") {
 		id := filepath.Base(filepath.Dir(file))
 		var raw strings.Builder
 		if _, err := io.Copy(&raw, openGzip(b, file)); err != nil {

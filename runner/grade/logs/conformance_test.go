@@ -32,13 +32,7 @@ type conformanceCase struct {
 // order, and crashes.
 func TestConformance(t *testing.T) {
 	root := corpustest.Part(t, "parsers")
-	files, err := filepath.Glob(filepath.Join(root, "*", "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Skipf("the corpus has no cases in %s", root)
-	}
+	files := corpustest.Files(t, root, "*/*.json")
 	var covered []string
 	for _, file := range files {
 		parser := filepath.Base(filepath.Dir(file))
@@ -66,7 +60,7 @@ func checkCase(t *testing.T, file string) {
 	want.Parser = gocmp.Or(want.Parser, filepath.Base(filepath.Dir(file)))
 	raw, err := os.ReadFile(strings.TrimSuffix(file, ".json") + ".log")
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the corpus lacks its log")
+		corpustest.Lacks(t, "the corpus lacks its log")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -50,24 +50,14 @@ func (c scriptCase) instance(evalScript string) datasets.Instance {
 // TestCorpusScripts holds what runs against what the official harness ran.
 func TestCorpusScripts(t *testing.T) {
 	dir := corpustest.Part(t, "evalscripts")
-	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(paths) == 0 {
-		t.Skipf("the corpus has no cases in %s", dir)
-	}
-	for _, path := range paths {
+	for _, path := range corpustest.Files(t, dir, "[^_]*.json") {
 		name := strings.TrimSuffix(filepath.Base(path), ".json")
-		if strings.HasPrefix(name, "_") {
-			continue // lists; see below
-		}
 		t.Run(name, func(t *testing.T) {
 			var c scriptCase
 			readJSON(t, path, &c)
 			want, err := os.ReadFile(filepath.Join(dir, name+".v5.sh"))
 			if errors.Is(err, fs.ErrNotExist) {
-				t.Skip("the corpus lacks its script")
+				corpustest.Lacks(t, "the corpus lacks its script")
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -155,14 +145,7 @@ type listed struct {
 // the official harness finds.
 func TestCorpusLists(t *testing.T) {
 	dir := corpustest.Part(t, "evalscripts")
-	paths, err := filepath.Glob(filepath.Join(dir, "_*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(paths) == 0 {
-		t.Skipf("the corpus has no lists in %s", dir)
-	}
-	for _, path := range paths {
+	for _, path := range corpustest.Files(t, dir, "_*.json") {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
 			var list map[string]listed
 			readJSON(t, path, &list)
@@ -191,7 +174,7 @@ func checkList(t *testing.T, list map[string]listed) {
 	}
 	t.Logf("%d of %d patches are at hand", compared, len(list))
 	if compared == 0 {
-		t.Skip("none of the instances is among the rows at hand")
+		corpustest.Lacks(t, "none of the instances is among the rows at hand")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -22,10 +23,7 @@ import (
 // that did not print that, so that it is put in, as the runner's own last words
 // have it.
 func TestRealLogs(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(corpustest.Beside(t, "eval-logs"), "*", "*", "test_output.txt.gz"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no logs: %v", err)
-	}
+	paths := corpustest.Files(t, corpustest.Beside(t, "eval-logs"), "*/*/test_output.txt.gz")
 	rows := officialRows(t)
 	looked, coded := 0, 0
 	fired, zero, one := map[suspect.Flag]int{}, 0, 0
@@ -61,6 +59,9 @@ func TestRealLogs(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d logs are of rows at hand; flags: %v", looked, len(paths), fired)
+	if looked == 0 || coded == 0 || zero == 0 || one == 0 {
+		t.Errorf("%d logs were looked at, %d with the runner's last words; a wrong 0 has %d flags, a wrong 1 %d", looked, coded, zero, one)
+	}
 	t.Logf("the runner says how %d of them ended; had all exited with 0, %d would have a flag, with 1 %d", coded, zero, one)
 	if fired[suspect.ExitDisagrees] > 0 {
 		t.Errorf("of %d honest exit codes %d are said to disagree", coded, fired[suspect.ExitDisagrees])
@@ -111,12 +112,10 @@ func withCode(text string, code int) string {
 		"+ SWEBENCH_TEST_EXIT_CODE="+n+"\n$0+ echo '>>>>> Test Exit Code: "+n+"'\n>>>>> Test Exit Code: "+n+"\n")
 }
 
-// TestModelPatches shows how often patches of models touch what is suspicious.
+// TestModelPatches shows how often patches of models touch what is suspicious,
+// and holds that the files of the test patch are found among them.
 func TestModelPatches(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(corpustest.Beside(t, "eval-logs"), "*", "*", "patch.diff"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := corpustest.Files(t, corpustest.Beside(t, "eval-logs"), "*/*/patch.diff")
 	counts := map[suspect.Flag]int{}
 	flagged, rows := 0, officialRows(t)
 	for _, path := range paths {
@@ -124,20 +123,44 @@ func TestModelPatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := suspect.Patch(patch, rows[filepath.Base(filepath.Dir(path))])
+		in, ok := rows[filepath.Base(filepath.Dir(path))]
+		if !ok {
+			t.Errorf("%s: there is no row", path)
+		}
+		found := suspect.Patch(patch, in)
 		if len(found) > 0 {
 			flagged++
 		}
+		var tests []string
 		for _, f := range found {
 			counts[f.Flag]++
-			t.Logf("%s: %s %s", filepath.Base(filepath.Dir(path)), f.Flag, f.File)
+			t.Logf("%s: %s %s", in.ID, f.Flag, f.File)
+			if f.Flag == suspect.TestFile {
+				tests = append(tests, f.File)
+			}
+		}
+		ofTests := changedFiles(in.TestPatch)
+		want := slices.DeleteFunc(changedFiles(string(patch)), func(file string) bool { return !slices.Contains(ofTests, file) })
+		if slices.Sort(tests); !slices.Equal(tests, want) {
+			t.Errorf("%s: files of the test patch are %q, want %q", in.ID, tests, want)
 		}
 	}
 	t.Logf("%d of %d patches have a flag: %v", flagged, len(paths), counts)
-	if flagged*4 > len(paths) {
-		t.Error("more than one patch in four is suspicious")
+	if flagged*4 > len(paths) || counts[suspect.TestFile] == 0 {
+		t.Error("more than one patch in four is suspicious, or none touches a test")
 	}
 }
+
+// changedFiles are the files of a git diff, sorted.
+func changedFiles(diff string) (files []string) {
+	for _, m := range diffHeader.FindAllStringSubmatch(diff, -1) {
+		files = append(files, m[1])
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+var diffHeader = regexp.MustCompile(`(?m)^diff --git a/\S+ b/(\S+)$`)
 
 // TestGoldPatches shows how often the reference solutions touch what is
 // suspicious: they are honest, and few may.

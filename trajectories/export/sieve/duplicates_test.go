@@ -197,11 +197,7 @@ func TestRealConversations(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	var items []*export.Item
 	for _, form := range []string{"mini-swe-agent-v1", "mini-swe-agent-v2"} {
-		files, err := filepath.Glob(filepath.Join(dir, form, "*.traj.json"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", form, len(files), err)
-		}
-		for _, file := range files {
+		for _, file := range corpustest.Files(t, dir, form+"/*.traj.json") {
 			traj, err := trajectories.Load(file)
 			if err != nil {
 				t.Fatal(err)
