@@ -14,6 +14,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/agent/protocol"
@@ -36,6 +37,8 @@ type Session struct {
 	Environment env.Environment
 	Recorder    Recorder
 	Task        Task
+	// Started is what making the sandbox took, for the times of the outcome.
+	Started time.Duration
 	// Past is what the attempt goes on from; nil begins a new one.
 	Past *Past
 	// Summary makes summaries (see Config.Compaction); nil leaves them to Model.

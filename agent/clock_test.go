@@ -23,11 +23,12 @@ func (s still) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	if c.Script != "work" {
 		return env.Result{ExitCode: 1}, nil // no repository
 	}
+	start := time.Now()
 	select {
 	case <-time.After(s.takes):
-		return env.Result{Output: []byte("done\n")}, nil
+		return env.Result{Output: []byte("done\n"), Duration: time.Since(start)}, nil
 	case <-ctx.Done():
-		return env.Result{ExitCode: -1}, context.Cause(ctx)
+		return env.Result{ExitCode: -1, Duration: time.Since(start)}, context.Cause(ctx)
 	}
 }
 func (still) Info() env.Info              { return env.Info{Dir: "/"} }
@@ -62,11 +63,11 @@ func TestWaitsDoNotCountAgainstTheWallLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec := &memory{}
+		rec := begun()
 		start := time.Now()
 		out := a.Run(t.Context(), agent.Session{
 			Model:       retry.New(&busy{after: 10 * time.Minute}, retry.Policy{MaxWait: time.Hour}),
-			Environment: still{takes: 30 * time.Second}, Recorder: rec, Task: agent.Task{Text: "task"},
+			Environment: still{takes: 30 * time.Second}, Recorder: rec, Task: agent.Task{Text: "task"}, Started: 7 * time.Second,
 		})
 		if out.ExitStatus != "TimeExceeded" || out.Class != trajectories.Limit || out.Steps != 4 {
 			t.Errorf("%s after %d steps: %s", out.ExitStatus, out.Steps, out.Error)
@@ -76,6 +77,20 @@ func TestWaitsDoNotCountAgainstTheWallLimit(t *testing.T) {
 		}
 		if out.Usage.Prompt != 44 || out.Cost != 6 {
 			t.Errorf("usage %+v, cost %v: the refused requests took something too", out.Usage, out.Cost)
+		}
+		seconds := func(d time.Duration) trajectories.Seconds { return trajectories.Seconds(d) }
+		spent := trajectories.Times{Start: seconds(7 * time.Second), Model: seconds(40 * time.Minute), Commands: seconds(100 * time.Second)}
+		if out.Times != spent {
+			t.Errorf("the time went to %+v", out.Times)
+		}
+		ended := len(rec.records) - 1
+		for _, killed := range []bool{false, true} { // then only the start of the sandbox is not on record
+			if killed {
+				rec.records, spent.Start = rec.records[:ended], 0
+			}
+			if past, err := agent.Recall(rec.all()); err != nil || past.Times != spent {
+				t.Errorf("killed %v: recalled %+v, %v", killed, past.Times, err)
+			}
 		}
 		for _, r := range rec.records {
 			if r.Type != trajectories.TypeCall {

@@ -22,7 +22,9 @@ import (
 // record. Cancel ctx with cause ErrInterrupted to stop an attempt in good
 // order.
 func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
-	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
+	times := &timing{Recorder: s.Recorder, Times: trajectories.Times{Start: trajectories.Seconds(s.Started)}}
+	s.Recorder = times
+	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock(), times: times}
 	r.asking.run = r
 	if s.Tools != nil && r.info.Tools {
 		r.abilities = s.Tools.Abilities()
@@ -39,7 +41,7 @@ func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 		out.Warnings = append(out.Warnings, "there is "+r.tree.Missing+" in "+r.info.Dir+"; the "+noDiff)
 	}
 	r.keepDiff(context.WithoutCancel(ctx), &out)
-	out.End = time.Now()
+	out.End, out.Times = time.Now(), times.total(s.Past)
 	rec, err := s.Recorder.Append(trajectories.TypeOutcome, out)
 	if err == nil && rec.Redacted { // nothing else may pass the key on
 		err = json.Unmarshal(rec.Data, &out)

@@ -53,6 +53,7 @@ type Past struct {
 	// worked on it.
 	Start    time.Time
 	Idle     time.Duration
+	Times    trajectories.Times
 	Warnings []string
 	// Limits are those that a person raised last; nil where nobody did.
 	Limits *Limits
@@ -71,7 +72,7 @@ func (p *Past) Carry(out *trajectories.Outcome) {
 	if p == nil {
 		return
 	}
-	out.Start, out.Idle = p.Start, trajectories.Seconds(p.Idle)
+	out.Start, out.Idle, out.Times = p.Start, trajectories.Seconds(p.Idle), p.Times
 	all := p.Total()
 	out.Steps, out.Usage, out.Cost = out.Steps+all.Steps, out.Usage.Add(all.Usage), out.Cost+all.Cost
 	out.ChildSteps += p.Children.Steps
@@ -220,13 +221,18 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		Cost     model.Cost           `json:"cost"`
 		Duration trajectories.Seconds `json:"duration"`
 		Waited   trajectories.Seconds `json:"waited"`
+		Times    trajectories.Times   `json:"times"`
 		Warnings []string             `json:"warnings"`
 	}
 	switch r.Type {
-	case trajectories.TypeCall, trajectories.TypeSummary, trajectories.TypeSpent, trajectories.TypeExecution, trajectories.TypeScrub, trajectories.TypeOutcome:
+	case trajectories.TypeCall, trajectories.TypeSummary, trajectories.TypeSpent, trajectories.TypeExecution, trajectories.TypeScrub, trajectories.TypeReplay,
+		trajectories.TypeCheck, trajectories.TypeDiff, trajectories.TypeOutcome:
 		if err := json.Unmarshal(r.Data, &d); err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
 		}
+	}
+	if !p.Header.Inherited(r.ID) { // else it was another attempt's time
+		p.Times.Add(r.Type, d.Duration)
 	}
 	switch r.Type {
 	case trajectories.TypeHeader:
@@ -248,6 +254,9 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		}
 	case trajectories.TypeOutcome:
 		p.Warnings = lasting(d.Warnings)
+		if d.Times != (trajectories.Times{}) { // which know more than records do: the start of the sandbox
+			p.Times = d.Times
+		}
 	case trajectories.TypeDiff: // nor is what comes after the end
 	case trajectories.TypeCall, trajectories.TypeSummary:
 		if r.Type == trajectories.TypeCall {
@@ -362,7 +371,10 @@ func (r *run) rebuild(ctx context.Context) error {
 	if !r.hasPast() || r.Past.Rebuild == nil {
 		return nil
 	}
-	if err := r.Past.Rebuild(ctx, r.Environment); err != nil {
+	start := time.Now()
+	err := r.Past.Rebuild(ctx, r.Environment)
+	r.times.Start += trajectories.Seconds(time.Since(start))
+	if err != nil {
 		r.tree = nil
 		return orCause(ctx, err)
 	}

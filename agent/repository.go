@@ -108,13 +108,15 @@ func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error 
 	if len(bytes.TrimSpace(text)) == 0 {
 		return workingDiff
 	}
+	start := time.Now()
 	found, err := r.tree.Check(ctx, text)
+	took := trajectories.Seconds(time.Since(start))
 	if _, lost := errors.AsType[*env.Error](err); lost || err != nil && ctx.Err() != nil {
 		return orCause(ctx, err)
 	}
 	rec := trajectories.Check{
 		Bytes: len(text), Applies: err == nil && found.Refusal == "", Refusal: found.Refusal,
-		Returned: found.Refusal != "" && !r.returned, Mended: found.Mended, Remade: found.Remade, Tree: found.Tree,
+		Returned: found.Refusal != "" && !r.returned, Mended: found.Mended, Remade: found.Remade, Tree: found.Tree, Duration: took,
 	}
 	if err != nil {
 		rec.Error = err.Error()
@@ -157,8 +159,9 @@ func (r *run) keepDiff(ctx context.Context, out *trajectories.Outcome) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()
+	start := time.Now()
 	diff, err := r.tree.Diff(ctx)
-	r.recordDiff(diff, err, out)
+	r.recordDiff(diff, err, trajectories.Seconds(time.Since(start)), out)
 	wanted := out.Class == trajectories.Limit && r.cfg.Autosubmit || out.Source == trajectories.SourceWorktree
 	lost, isLost := errors.AsType[*env.Error](err)
 	switch {
@@ -179,10 +182,10 @@ func (r *run) keepDiff(ctx context.Context, out *trajectories.Outcome) {
 }
 
 // recordDiff keeps the diff, and warns of what it lacks.
-func (r *run) recordDiff(diff worktree.Diff, err error, out *trajectories.Outcome) {
+func (r *run) recordDiff(diff worktree.Diff, err error, took trajectories.Seconds, out *trajectories.Outcome) {
 	rec := trajectories.Diff{
 		Base: r.tree.Base, Patch: diff.Patch, Exact: diff.Exact, Tree: diff.Tree, Problem: diff.Problem,
-		Omitted: diff.Omitted, OmittedCount: diff.OmittedCount,
+		Omitted: diff.Omitted, OmittedCount: diff.OmittedCount, Duration: took,
 	}
 	switch {
 	case err != nil:

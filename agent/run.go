@@ -35,6 +35,7 @@ type run struct {
 	extracted   bool   // that a summary is missing was said
 	long        bool   // that a prompt is longer than the limit was said
 	clock       *clock
+	times       *timing
 	steps       int
 	usage       model.Usage
 	cost        model.Cost

@@ -94,6 +94,7 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 		}
 		return ended(journal, start, err)
 	}
+	started := time.Since(start)
 	w := &witness{journal: journal.Journal, log: b.Log, purse: b.purse, strikes: &b.strikes, task: t, attempt: n}
 	if journal.past != nil {
 		w.resumed(journal.past)
@@ -109,7 +110,7 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 	}()
 	info := box.Info()
 	b.Folder.sawImage(info)
-	b.Log.Emit(t.event(Event{Type: SandboxReady, Attempt: n, Elapsed: time.Since(start).Seconds(), Warnings: info.Warnings}))
+	b.Log.Emit(t.event(Event{Type: SandboxReady, Attempt: n, Elapsed: started.Seconds(), Warnings: info.Warnings}))
 	var supervisor agent.Supervisor
 	if b.Supervise != nil {
 		supervisor = b.Supervise(in)
@@ -122,6 +123,7 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 		Model:       watchedModel{m, w},
 		Environment: watchedBox{box, w},
 		Recorder:    w,
+		Started:     started,
 		Summary:     summary,
 		Allow:       b.purse.take,
 		Afford:      b.purse.afford,

@@ -39,6 +39,7 @@ type Result struct {
 	Start         time.Time          `json:"start"`
 	End           time.Time          `json:"end"`
 	Seconds       float64            `json:"seconds"`
+	Times         trajectories.Times `json:"times,omitzero"` // where they went
 	Autosubmitted bool               `json:"autosubmitted,omitempty"`
 	PatchBytes    int                `json:"patch_bytes"`
 	PartialPatch  trajectories.Bytes `json:"partial_patch,omitempty"`
@@ -131,7 +132,7 @@ func (s *sample) result(attempts int) Result {
 	return Result{
 		Class: o.Class, ExitStatus: o.ExitStatus, Attempt: s.selected, Attempts: attempts,
 		Steps: o.Steps, Usage: o.Usage, Cost: o.Cost.Known(o.Usage),
-		Start: o.Start, End: o.End, Seconds: o.Took().Seconds(),
+		Start: o.Start, End: o.End, Seconds: o.Took().Seconds(), Times: o.Times,
 		Autosubmitted: o.Autosubmitted, PatchBytes: len(o.Submission), PartialPatch: o.PartialPatch,
 		Error: o.Error, Hint: o.Hint, Warnings: o.Warnings,
 	}

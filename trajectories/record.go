@@ -378,6 +378,8 @@ type Outcome struct {
 	// Idle is the part of that time in which nobody worked on it: between an
 	// interruption and going on.
 	Idle Seconds `json:"idle,omitempty"`
+	// Times say where the time went, of all sessions together.
+	Times Times `json:"times,omitzero"`
 	// Warnings are the sandbox's and the patch's.
 	Warnings []string `json:"warnings,omitempty"`
 }

@@ -37,7 +37,8 @@ type Check struct {
 	Mended bool `json:"mended,omitempty"`
 	Remade bool `json:"remade,omitempty"`
 	// Tree is git's hash of the tree that it makes of the base.
-	Tree string `json:"tree,omitempty"`
+	Tree     string  `json:"tree,omitempty"`
+	Duration Seconds `json:"duration,omitempty"`
 	// Error says why nothing could be found out.
 	Error string `json:"error,omitempty"`
 }
@@ -57,5 +58,6 @@ type Diff struct {
 	// it cannot be read; OmittedCount counts all.
 	Omitted      []string `json:"omitted,omitempty"`
 	OmittedCount int      `json:"omitted_count,omitempty"`
+	Duration     Seconds  `json:"duration,omitempty"`
 	Error        string   `json:"error,omitempty"`
 }

@@ -39,10 +39,12 @@ type Attempt struct {
 	Steps  int                `json:"steps"`
 	Cost   model.Cost         `json:"cost"`
 	// Unpriced counts the calls whose cost is not known, and not in Cost.
-	Unpriced int64     `json:"unpriced_calls,omitempty"`
-	Seconds  float64   `json:"seconds"`
-	Start    time.Time `json:"start"`
-	Error    string    `json:"error,omitempty"`
+	Unpriced int64   `json:"unpriced_calls,omitempty"`
+	Seconds  float64 `json:"seconds"`
+	// Times are where they went, as far as the journal says.
+	Times trajectories.Times `json:"times,omitzero"`
+	Start time.Time          `json:"start"`
+	Error string             `json:"error,omitempty"`
 }
 
 // LastStep is one of the last steps of an attempt. Texts are bounded: the
@@ -121,7 +123,7 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 		if r := a.Result; r != nil {
 			t = Attempt{
 				Number: a.Number, Class: r.Class, Status: r.ExitStatus, Steps: r.Steps, Cost: r.Spent(), Unpriced: r.Usage.Unpriced,
-				Seconds: r.Seconds, Start: r.Start, Error: r.Error,
+				Seconds: r.Seconds, Times: r.Times, Start: r.Start, Error: r.Error,
 			}
 		}
 		if several {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -41,6 +42,9 @@ func (d Detail) Write(w io.Writer, width int) error {
 	if len(d.Tries) > 0 {
 		s.WriteString("\n" + d.attempts(width))
 	}
+	if text := phasesText(d.took()); text != "" {
+		s.WriteString(paragraph(fmt.Sprintf("time of attempt %d: %s", d.Shown, text), width, 0, 2))
+	}
 	if len(d.LastSteps) > 0 {
 		fmt.Fprintf(&s, "\nthe last steps of attempt %d\n", d.Shown)
 	}
@@ -62,6 +66,21 @@ func (d Detail) Write(w io.Writer, width int) error {
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
+}
+
+// took is where the time of the shown attempt went.
+func (d Detail) took() (all []took) {
+	for _, a := range d.Tries {
+		if a.Number == d.Shown {
+			all = spentIn(a.Times)
+		}
+	}
+	for _, j := range slices.Backward(d.Verdicts) {
+		if j.took && len(all) > 0 {
+			return append(all, took{evaluation, j.Seconds})
+		}
+	}
+	return all
 }
 
 func (d Detail) judgedOnly() bool {

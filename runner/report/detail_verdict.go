@@ -42,6 +42,7 @@ type Judgement struct {
 	Files string `json:"files,omitempty"`
 
 	newest time.Time
+	took   bool // Seconds were spent on what the instance has submitted
 }
 
 // JudgedOnly is the detail of an instance that the folder has verdicts on, and
@@ -65,7 +66,7 @@ func (d *Detail) Judge(found verdicts.Found, own Submissions) {
 		r := base.complete(v.Record)
 		j := Judgement{
 			RunID: r.RunID, Model: r.Model, Class: r.Class, Reason: r.Reason, Hint: r.Hint, Stale: own.stale(r), Seconds: r.Seconds,
-			Runs: len(r.Runs), Flags: r.Flags, Without: r.ResolvedWithoutSuspect, Gold: r.Gold, Noop: r.Noop,
+			Runs: len(r.Runs), Flags: r.Flags, Without: r.ResolvedWithoutSuspect, Gold: r.Gold, Noop: r.Noop, took: own.has(r) && r.Sample <= 1 && r.Reused == "",
 		}
 		var unread []string
 		j.RunList, unread = runsOf(found.Dir, r)

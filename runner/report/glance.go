@@ -97,6 +97,8 @@ type Totals struct {
 	Max         int         `json:"max_steps"`
 	Wall        float64     `json:"wall_seconds"` // that a mini worked in the folder
 	Seconds     float64     `json:"sum_seconds"`  // of all attempts, one after the other
+	// Phases are where the time went, as far as journals say.
+	Phases []Phase `json:"phases,omitempty"`
 }
 
 // Row is one instance. Cost and seconds are of all its attempts, everything
@@ -140,8 +142,9 @@ func NewGlance(run *runner.Run, ids []string, now time.Time) Glance {
 	}
 	g.Instances = len(instances) + g.NotStarted
 	classes := tallyClasses{}
+	var spent []took
 	for _, in := range instances {
-		row := g.add(run, in, now)
+		row := g.add(run, in, now, &spent)
 		g.Rows = append(g.Rows, row)
 		switch {
 		case in.Result == nil:
@@ -165,13 +168,15 @@ func NewGlance(run *runner.Run, ids []string, now time.Time) Glance {
 		g.Patches.Autosubmitted += c.Patches.Autosubmitted
 	}
 	g.Totals.Wall = run.Wall(now).Seconds()
+	g.Totals.Phases = phasesOf(spent)
 	g.Samples = newSamples(run, instances, g.Instances)
 	g.rank()
 	return g
 }
 
-// add counts an instance in the totals.
-func (g *Glance) add(run *runner.Run, in runner.Instance, now time.Time) Row {
+// add counts an instance in the totals; where the time of its attempts went is
+// added to spent.
+func (g *Glance) add(run *runner.Run, in runner.Instance, now time.Time, spent *[]took) Row {
 	row := Row{ID: in.ID, Attempts: len(in.Attempts)}
 	attempts := in.Attempts
 	if r := in.Result; r != nil {
@@ -187,6 +192,7 @@ func (g *Glance) add(run *runner.Run, in runner.Instance, now time.Time) Row {
 		steps, usage, cost, took := a.SoFar.Steps, a.SoFar.Usage, a.SoFar.Cost, tookSoFar(run, a, now)
 		if r := a.Result; r != nil {
 			steps, usage, cost, took = r.Steps, r.Usage, r.Spent(), time.Duration(r.Seconds*float64(time.Second))
+			*spent = append(*spent, spentIn(r.Times)...)
 		}
 		calls += steps
 		row.Cost += cost

@@ -113,6 +113,7 @@ func glanceOf(run *runner.Run, ids []string) (report.Glance, error) {
 	g.NextIsSaid = run.Manifest.Model.Class == importedClass // no command makes what is left
 	g.Unread = append(g.Unread, found.Unread...)
 	g.Verdicts = report.Scores(found, run, ids, now)
+	g.Evaluated(found, run)
 	return g, nil
 }
 

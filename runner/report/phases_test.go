@@ -1,0 +1,80 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/verdicts"
+	"github.com/minibench/mini/trajectories"
+)
+
+// A report shows where the time of attempts went, of the run and of one
+// instance. Journals that do not say count in no sum.
+func TestPhases(t *testing.T) {
+	back := inTemporary(t)
+	manifest(t, "run", 3, "openai", session(time.Minute, 0))
+	spent := func(start, scrub, model, commands, diff time.Duration) func(*trajectories.Outcome) {
+		return func(o *trajectories.Outcome) {
+			s := func(d time.Duration) trajectories.Seconds { return trajectories.Seconds(d * time.Second) }
+			o.Times = trajectories.Times{Start: s(start), Scrub: s(scrub), Model: s(model), Commands: s(commands), Diff: s(diff)}
+		}
+	}
+	writeJournal(t, "run", "a", 1, began, outcome(trajectories.Environment, "ContainerDied", 1, spent(1, 0, 10, 2, 0)))
+	writeJournal(t, "run", "a", 2, began, outcome(trajectories.Submitted, "Submitted", 3, spent(2, 40, 60, 5, 1)))
+	writeJournal(t, "run", "b", 1, began, outcome(trajectories.Submitted, "Submitted", 3, spent(3, 39, 30, 9, 2)))
+	writeJournal(t, "run", "c", 1, began, outcome(trajectories.Submitted, "Submitted", 3)) // by an earlier mini
+	preds := map[string]trajectories.Prediction{}
+	for _, id := range []string{"a", "b", "c"} {
+		preds[id] = trajectories.Prediction{InstanceID: id, Model: "gpt-5-mini", Patch: "diff"}
+	}
+	if err := trajectories.WritePredictions("run/preds.json", preds); err != nil {
+		t.Fatal(err)
+	}
+	found := verdicts.Found{Dir: "run"}
+	for _, r := range []evaluate.Record{
+		verdict("a", evaluate.Resolved),
+		verdict("b", evaluate.Unresolved, func(r *evaluate.Record) { r.Seconds = 20 }),
+		verdict("c", evaluate.Resolved, func(r *evaluate.Record) { r.Reused = "elsewhere" }),
+		verdict("a", evaluate.Resolved, func(r *evaluate.Record) { r.Model = evaluate.GoldModel }),
+	} {
+		found.Verdicts = append(found.Verdicts, verdicts.Verdict{Record: r})
+	}
+	run := read(t, "run")
+	g := report.NewGlance(run, nil, began)
+	g.Verdicts = report.Scores(found, run, nil, began)
+	g.Evaluated(found, run)
+	d, err := report.NewDetail(run, "a", began)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Judge(found, report.SubmissionsOf(run))
+	back()
+
+	want := []report.Phase{
+		{Name: "start", Attempts: 3, Sum: 6, Median: 2}, {Name: "scrub", Attempts: 3, Sum: 79, Median: 39},
+		{Name: "model", Attempts: 3, Sum: 100, Median: 30}, {Name: "commands", Attempts: 3, Sum: 16, Median: 5},
+		{Name: "diff", Attempts: 3, Sum: 3, Median: 1}, {Name: "evaluation", Attempts: 2, Sum: 80, Median: 20},
+	}
+	if diff := cmp.Diff(want, g.Totals.Phases); diff != "" {
+		t.Errorf("of the run (-want +got):\n%s", diff)
+	}
+	text := shown(t, func(b *bytes.Buffer) error { return g.Write(b, 100) }, 100)
+	for _, line := range []string{
+		"\n        start 6.0s, scrub 1m19s, model 1m40s, commands 16.0s, diff 3.0s, evaluation 1m20s\n",
+		"\nmedian  start 2.0s, scrub 39.0s, model 30.0s, commands 5.0s, diff 1.0s, evaluation 20.0s\n",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("the report has no line %q:\n%s", line, text)
+		}
+	}
+	one := shown(t, func(b *bytes.Buffer) error { return d.Write(b, 100) }, 100)
+	if line := "\ntime of attempt 2: start 2.0s, scrub 40.0s, model 1m0s, commands 5.0s, diff 1.0s, evaluation 1m0s\n"; !strings.Contains(one, line) {
+		t.Errorf("the instance has no line %q:\n%s", line, one)
+	}
+}
