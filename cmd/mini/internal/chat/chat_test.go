@@ -46,6 +46,17 @@ func TestRaised(t *testing.T) {
 	}
 }
 
+func TestUnknownSlashCommand(t *testing.T) {
+	for typo, want := range map[string]string{
+		"/model": "There is no /model. /h lists the commands; //model sends it to the model.",
+		"/yol":   "There is no /yol; did you mean /yolo? /h lists the commands; //yol sends it to the model.",
+	} {
+		if got := unknown(typo); got != want {
+			t.Errorf("%s: %q, want %q", typo, got, want)
+		}
+	}
+}
+
 func TestSlashCommandsAndTexts(t *testing.T) {
 	for text, want := range map[string]act{
 		"/y": actMode, "/YOLO ": actMode, " /c\n": actMode, "/human": actMode, "/h": actHelp, "/?": actHelp, "/": actHelp,

@@ -120,8 +120,10 @@ func unknown(typo string) string {
 	text := fmt.Sprintf("There is no %s", report.Printable(typo))
 	if near := configs.Nearest(typo, names); near != "" {
 		text += "; did you mean " + near + "?"
+	} else {
+		text += "."
 	}
-	return text + " /h lists the commands; /" + report.Printable(typo) + " says it to the model."
+	return text + " /h lists the commands; /" + report.Printable(typo) + " sends it to the model."
 }
 
 func help() string {

@@ -4,6 +4,7 @@
 //
 //	safe.Line(name)       one line, to stand within others
 //	safe.Text(reply)      several lines, whatever would steer made visible
+//	safe.Shown(typed)     whether Text shows a text as it is
 //	safe.Colours(output)  output of a command as a terminal would leave it: with
 //	                      its colours, progress bars in their last state
 //	safe.NewStream(each)  the same for output that comes in pieces
@@ -101,6 +102,8 @@ type signs struct {
 	begun    bool // a sign came that marks may go on
 	marks    int  // on that sign
 	variants int  // selectors after that sign
+	emoji    bool // it may be joined to another one
+	joined   bool // it is
 }
 
 func newSigns() signs { return signs{} }
@@ -123,6 +126,11 @@ func (s *signs) next(r rune) (rune, bool) {
 		return unicode.ReplacementChar, s.variants > 1
 	case r >= 0x1f3fb && r <= 0x1f3ff: // colours of skin, on the sign before
 		return r, false
+	case r == joiner && s.emoji && !s.joined:
+		// Some terminals show one sign for what it joins, others all of them, and
+		// do not agree on the width either. Without it all show all.
+		s.joined = true
+		return r, false
 	case r == 0x3000:
 		// A space, two columns wide, of Chinese and Japanese texts.
 	case unicode.Is(unicode.Zs, r):
@@ -133,6 +141,20 @@ func (s *signs) next(r rune) (rune, bool) {
 		s.marks++
 		return r, s.begun && s.marks <= maxMarks
 	}
-	*s = signs{begun: true}
+	*s = signs{begun: true, emoji: unicode.Is(unicode.So, r)}
 	return r, true
+}
+
+const joiner = '\u200d'
+
+// Shown says that s is shown as it is: nothing of it is replaced, and nothing left
+// out but what only changes how a sign looks, or joins it to the next. Such a text
+// may be written where Line and Text show it, and keeps what they leave out.
+func Shown(s string) bool {
+	return strings.Map(func(r rune) rune {
+		if r == joiner || r >= 0x1f3fb && r <= 0x1f3ff || unicode.Is(unicode.Variation_Selector, r) {
+			return -1
+		}
+		return r
+	}, s) == Text(s)
 }

@@ -103,6 +103,9 @@ func TestLineAndText(t *testing.T) {
 		{"zwölf\u00a0km, 日本\u3000語", "zwölf km, 日本\u3000語", "zwölf km, 日本\u3000語"},
 		{"e\u0301\u0302\u0303\u0304", "e\u0301\u0302", "e\u0301\u0302"},
 		{"\u0301x", "x", "x"},
+		{"👨\u200d👩\u200d👧 👩🏽\u200d🚀", "👨👩👧 👩🚀", "👨👩👧 👩🚀"},
+		{"❤\ufe0f\u200d🔥", "❤🔥", "❤🔥"},
+		{"👨\u200d\u200d👩 a\u200db", "👨\ufffd👩 a\ufffdb", "👨\ufffd👩 a\ufffdb"},
 		{"हिन्दी, ไทยที่, e\u0301", "हिन्दी, ไทยที่, e\u0301", "हिन्दी, ไทยที่, e\u0301"},
 	} {
 		if got := safe.Line(tt.in); got != tt.line {
@@ -245,4 +248,16 @@ func FuzzSafe(f *testing.F) {
 			t.Errorf("cut at %d it is\n%q, whole it is\n%q", at, got, whole)
 		}
 	})
+}
+
+// A text that is shown as it is may be written as it came.
+func TestShown(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, "plain": true, "two\nlines": true, "žluť 👨\u200d👩\u200d👧 👍🏽 ❤\ufe0f 🇩🇪": true,
+		"a\tb": false, "a\x1b[2J": false, "a\u200db": false, "a\u200b": false, "\u202ea": false, "a\ufe0f\ufe0f": false, "👨\u200d\u200d👩": false,
+	} {
+		if got := safe.Shown(text); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
 }

@@ -36,14 +36,17 @@ func bounded(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + tty.Ellipsis
 }
 
-// rule is a line across, with a title in it.
-func rule(title string, w int) string {
-	w = min(w, measure)
-	if title == "" {
-		return faint(strings.Repeat("─", max(0, w)))
+// rule is a line across.
+func rule(w int) string { return faint(strings.Repeat("─", max(0, min(w, measure)))) }
+
+// titled is a title between two short lines: what is above is wrapped anew by a
+// terminal that becomes narrower, and a line across would fill rows of it.
+func titled(title string, w int) string {
+	row := faint("── ") + tty.Cut(title, max(0, w-3))
+	if end := " ──"; tty.Width(row)+tty.Width(end) <= w {
+		row += faint(end)
 	}
-	title = tty.Cut(title, max(0, w-4))
-	return faint("── ") + title + " " + faint(strings.Repeat("─", max(0, w-4-tty.Width(title))))
+	return row
 }
 
 // replyRows is what a model wrote, but for the commands, which are shown for
@@ -128,8 +131,8 @@ func codeRows(lines, commands []string, w int) []string {
 	}
 	var rows []string
 	for _, line := range lines {
-		for _, row := range hard(line, w-2) {
-			rows = append(rows, faint("│ ")+row)
+		for i, row := range pieces(line, w-2) {
+			rows = append(rows, faint("│")+mark(i)+row)
 		}
 	}
 	return rows
@@ -138,10 +141,22 @@ func codeRows(lines, commands []string, w int) []string {
 // commandRows is a command as it would be typed. Nothing of it is left out.
 func commandRows(command string, w int) []string {
 	var rows []string
+	lead := strong(green, "$")
 	for line := range strings.SplitSeq(strings.TrimRight(safe.Text(command), "\n"), "\n") {
-		rows = append(rows, hard(line, w-2)...)
+		for i, row := range pieces(line, w-2) {
+			rows = append(rows, strings.TrimRight(lead+mark(i)+bold(row), " "))
+			lead = " "
+		}
 	}
-	return indented(strong(green, "$")+" ", each(rows, bold))
+	return rows
+}
+
+// mark stands before the piece with this number of a line.
+func mark(i int) string {
+	if i > 0 {
+		return faint(goesOn)
+	}
+	return " "
 }
 
 // diffRows is a patch.

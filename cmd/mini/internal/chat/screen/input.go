@@ -31,6 +31,7 @@ const (
 	maxInput  = 10 // rows
 	maxTyped  = 8 << 10
 	longPaste = 10 // lines
+	maxKey    = 64 // bytes of what one key writes
 )
 
 func newInput(commands func() []chat.Slash, old []string) input {
@@ -110,7 +111,7 @@ func (in *input) paste(text string) {
 
 // fits says that a text may stand in the input itself.
 func fits(text string) bool {
-	return len(text) <= maxTyped/8 && strings.Count(text, "\n") < longPaste && safe.Text(text) == text
+	return len(text) <= maxTyped/8 && strings.Count(text, "\n") < longPaste && safe.Shown(text)
 }
 
 func pasteMark(i int, text string) string {
@@ -127,8 +128,8 @@ func pasteSize(text string) string {
 // typed gives a key to the text.
 func (in *input) typed(msg tea.KeyPressMsg) {
 	in.picked, in.closed = -1, false
-	if msg.Text != "" {
-		msg.Text = safe.Line(bounded(msg.Text, 64))
+	if msg.Text != "" && (len(msg.Text) > maxKey || !safe.Shown(msg.Text)) {
+		msg.Text = safe.Line(bounded(msg.Text, maxKey))
 	}
 	in.area, _ = in.area.Update(msg) // its commands are of the clipboard and of blinking
 }
@@ -226,11 +227,13 @@ func (in *input) view(hint string, secret bool, w int) (rows []string, x, y int)
 		return []string{mark + strings.Repeat("•", n)}, indent + n, 0
 	}
 	rows = strings.Split(in.area.View(), "\n")
+	y = min(in.area.Cursor().Y, len(rows)-1)
+	before := []rune(rows[y])
+	before = before[:min(in.area.LineInfo().ColumnOffset, len(before))]
 	for i, row := range rows {
-		rows[i] = strings.TrimRight(row, " ")
+		rows[i] = safe.Line(strings.TrimRight(row, " "))
 	}
-	c := in.area.Cursor()
-	return indented(mark, rows), min(c.X+indent, max(0, w)), c.Y
+	return indented(mark, rows), min(tty.Width(safe.Line(string(before)))+indent, max(0, w)), y
 }
 
 // history of what was sent, oldest first.

@@ -160,6 +160,28 @@ func TestPaste(t *testing.T) {
 	}
 }
 
+// Joined emoji are sent as they were typed or pasted, and are shown one beside the
+// other, which has the same width on every terminal.
+func TestEmoji(t *testing.T) {
+	family := "👨\u200d👩\u200d👧"
+	for _, paste := range []bool{false, true} {
+		s := newScene(t, 80, 24)
+		s.keys("a ")
+		if paste {
+			s.send(tea.PasteMsg{Content: family})
+		} else {
+			s.send(tea.KeyPressMsg{Code: tea.KeyExtended, Text: family})
+		}
+		if screen := s.terminal.String(); !strings.Contains(screen, "|❯ a 👨👩👧█\n") {
+			t.Errorf("pasted %t: the screen is\n%s", paste, screen)
+		}
+		s.keys("<left>x<enter>")
+		if got := s.told(); got != "a 👨\u200d👩\u200dx👧" {
+			t.Errorf("pasted %t: %q was sent", paste, got)
+		}
+	}
+}
+
 // A question that is taken back can not be answered.
 func TestWithdrawn(t *testing.T) {
 	s := newScene(t, 80, 24)

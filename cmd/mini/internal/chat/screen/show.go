@@ -191,7 +191,7 @@ func (m *model) turnStarted(e events.TurnStarted) {
 	if m.state.Cost > 0 || m.state.Unpriced {
 		title += faint(between + report.Spent(m.state.Cost, !m.state.Unpriced))
 	}
-	m.paragraph(rule(title, m.columns()))
+	m.paragraph(titled(title, m.columns()))
 	m.write("")
 }
 

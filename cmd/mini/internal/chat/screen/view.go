@@ -47,7 +47,7 @@ func (m *model) live() page {
 	if len(coming)+len(told) > 0 && room > len(rows) {
 		rows = append(rows, "")
 	}
-	rows = append(rows, rule("", w))
+	rows = append(rows, rule(w))
 	rows = append(rows, head...)
 	y += len(rows)
 	rows = append(rows, input...)

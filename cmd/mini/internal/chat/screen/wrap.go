@@ -87,17 +87,129 @@ func hardStyled(line string, w, most int) (rows []string, more int) {
 	return rows, more
 }
 
-// wrapped is a row of the screen's own in rows of w columns.
+// wrapped is a row of the screen's own in rows of w columns, wrapped at spaces.
 func wrapped(row string, w int) []string {
 	if len(row) <= w || tty.Width(row) <= w {
 		return []string{row}
 	}
-	rows, _ := hardStyled(row, w, maxWrapped)
+	var rows []string
+	for rest := signsOf(row, maxWrapped*max(w, 2)); len(rest) > 0 && len(rows) < maxWrapped; {
+		n := breakAt(rest, w)
+		rows = append(rows, render(rest[:n]))
+		for rest = rest[n:]; len(rest) > 0 && rest[0].text == " "; {
+			rest = rest[1:]
+		}
+	}
 	return rows
+}
+
+// pieces is a line of plain text in rows of w columns, broken before spaces where
+// that is possible. Put together they are the line.
+func pieces(line string, w int) []string {
+	if len(line) <= w || tty.Width(line) <= w {
+		return []string{line}
+	}
+	var rows []string
+	for line != "" {
+		next := signsOf(line, 2*w+2) // so far breakAt looks
+		if len(next) == 0 {
+			break
+		}
+		row := render(next[:breakAt(next, w)])
+		rows = append(rows, row)
+		line = line[len(row):]
+	}
+	return rows
+}
+
+// sign is what stands in one place of a row: a character with all that goes onto
+// it, and how it is coloured.
+type sign struct {
+	text, style string
+	wide        int
+}
+
+// signsOf are the signs of a line with colours, of which each sequence says all,
+// up to so many columns and one sign.
+func signsOf(line string, columns int) []sign {
+	var all []sign
+	style := ""
+	for len(line) > 0 && columns >= 0 {
+		seq, wide, n, _ := ansi.DecodeSequenceWc(line, 0, nil)
+		if n <= 0 {
+			break
+		}
+		line = line[n:]
+		switch {
+		case wide == 0 && seq == ansi.ResetStyle:
+			style = ""
+		case wide == 0 && strings.HasPrefix(seq, "\x1b"):
+			style = seq
+		case wide == 0 && len(all) > 0: // it goes onto the one before
+			all[len(all)-1].text += seq
+		default:
+			all = append(all, sign{seq, style, wide})
+			columns -= wide
+		}
+	}
+	return all
+}
+
+// breakAt is how many signs the first row of w columns has. It ends before a
+// space, unless the word after that has no room in a row of its own.
+func breakAt(signs []sign, w int) int {
+	n := 0
+	for column := 0; n < len(signs) && (n == 0 || column+signs[n].wide <= w); n++ {
+		column += signs[n].wide
+	}
+	if n == len(signs) {
+		return n
+	}
+	space := func(i int) bool { return signs[i].text == " " }
+	at := n
+	for at > 0 && (!space(at) || space(at-1)) {
+		at--
+	}
+	word := at
+	for word < len(signs) && space(word) {
+		word++
+	}
+	long := 0
+	for i := word; i < len(signs) && !space(i) && long < w; i++ {
+		long += signs[i].wide
+	}
+	if at == 0 || long > w-1 {
+		return n
+	}
+	return at
+}
+
+// render is a row of signs, which leaves no colours to the next.
+func render(signs []sign) string {
+	var b strings.Builder
+	style := ""
+	for _, s := range signs {
+		if s.style != style {
+			if style != "" {
+				b.WriteString(ansi.ResetStyle)
+			}
+			b.WriteString(s.style)
+			style = s.style
+		}
+		b.WriteString(s.text)
+	}
+	if style != "" {
+		b.WriteString(ansi.ResetStyle)
+	}
+	return b.String()
 }
 
 // maxWrapped is the most rows that one of the screen's own becomes.
 const maxWrapped = 100
+
+// goesOn stands before a row that goes on with the line of the row above it, in
+// one column. What is behind it is what comes next: a space, or the rest of a word.
+const goesOn = "↳"
 
 // indented puts something before the first row, and as many spaces before the
 // others.

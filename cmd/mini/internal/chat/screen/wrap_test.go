@@ -1,0 +1,73 @@
+package screen
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/agent/events"
+	"github.com/minibench/mini/cmd/mini/internal/chat"
+	tty "github.com/minibench/mini/cmd/mini/internal/screen"
+)
+
+// Long lines end before a space, or where a word has no room in a row of its own;
+// nothing of them is lost.
+func TestPieces(t *testing.T) {
+	for _, tt := range []struct {
+		line string
+		w    int
+		want []string
+	}{
+		{"short", 10, []string{"short"}},
+		{"one two three four", 10, []string{"one two", " three", " four"}},
+		{"one two three four", 11, []string{"one two", " three four"}},
+		{"one  two", 5, []string{"one", "  two"}},
+		{"    indented text", 10, []string{"    indent", "ed text"}},
+		{"cat /a/path/without/spaces", 10, []string{"cat /a/pat", "h/without/", "spaces"}},
+		{"日本語 日本語 x", 8, []string{"日本語", " 日本語", " x"}},
+		{"ab e\u0301e\u0301e\u0301 c", 6, []string{"ab e\u0301e\u0301e\u0301", " c"}},
+		{"🇩🇪🇫🇷", 3, []string{"🇩🇪", "🇫🇷"}},
+		{"          ", 4, []string{"    ", "    ", "  "}},
+		{"x", 0, []string{"x"}},
+	} {
+		got := pieces(tt.line, tt.w)
+		if strings.Join(got, "|") != strings.Join(tt.want, "|") || strings.Join(got, "") != tt.line {
+			t.Errorf("%q in %d columns is %q, want %q", tt.line, tt.w, got, tt.want)
+		}
+		for _, row := range got {
+			if tty.Width(row) > max(tt.w, 2) {
+				t.Errorf("%q has %d columns of %d", row, tty.Width(row), tt.w)
+			}
+		}
+	}
+}
+
+// A row of the screen's own is wrapped at spaces, and its colours end with it.
+func TestWrapped(t *testing.T) {
+	got := wrapped(coloured(red, "not run")+": use the other file", 12)
+	want := []string{"\x1b[31mnot run\x1b[m: use", "the other", "file"}
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("it is %q, want %q", got, want)
+	}
+	for _, row := range wrapped(coloured(red, strings.Repeat("word ", 20)), 12) {
+		if !strings.HasPrefix(row, "\x1b[31m") || !strings.HasSuffix(row, ansi.ResetStyle) {
+			t.Errorf("the row %q leaves colours, or has none", row)
+		}
+	}
+}
+
+// Comments and commands keep their words whole on a narrow screen, and a row that
+// goes on with a line is marked.
+func TestNarrow(t *testing.T) {
+	s := newScene(t, 30, 24)
+	command := "sed -i 's/old/new/' docs/guide.md README.md"
+	s.turn(1, "", "I replace it.", command)
+	s.ask(chat.Question{Kind: chat.AskConfirm, Text: "Run this command?", Command: command})
+	s.show(events.Decided{Command: command, Action: "deny", By: "user", Reason: "leave the guide alone and change the other one"})
+	for _, want := range []string{"|── step 1 · $0.03 ──\n", "|$ sed -i 's/old/new/'\n| ↳ docs/guide.md README.md\n", "|not run (user): leave the\n|guide alone and change the\n|other one\n"} {
+		if !strings.Contains(s.terminal.String(), want) {
+			t.Errorf("no %q on the screen:\n%s", want, s.terminal)
+		}
+	}
+}
