@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -46,7 +47,9 @@ func (b *Batch) begin(path string, header trajectories.Header) (opened, error) {
 			return b.fork(path, header, p)
 		}
 	}
-	journal, err := trajectories.Create(path, header)
+	journal, err := b.Folder.newJournal(path, func(f *os.File) (*trajectories.Journal, error) {
+		return trajectories.CreateIn(f, header)
+	})
 	return opened{Journal: journal}, err
 }
 

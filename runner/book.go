@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"sync"
@@ -207,7 +208,10 @@ func (b *book) enter(id string, k, n int, out trajectories.Outcome) error {
 }
 
 func (b *book) writeTraj(id string, n int) error {
-	if err := trajectories.Derive(b.folder.journal(id, n), b.folder.traj(id)); err != nil {
+	err := b.folder.root.Replace(b.folder.traj(id), func(w io.Writer) error {
+		return trajectories.DeriveTo(w, b.folder.journal(id, n))
+	})
+	if err != nil {
 		return fmt.Errorf("write trajectory: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/trajectories"
@@ -93,7 +94,9 @@ func (p Parent) history() iter.Seq2[trajectories.Record, error] {
 // fork begins a journal with the history of a parent.
 func (b *Batch) fork(path string, h trajectories.Header, p Parent) (opened, error) {
 	h.Origin = &p.Origin
-	j, err := trajectories.Fork(path, h, p.Records)
+	j, err := b.Folder.newJournal(path, func(f *os.File) (*trajectories.Journal, error) {
+		return trajectories.ForkIn(f, h, p.Records)
+	})
 	if err != nil {
 		return opened{}, err
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -12,13 +13,18 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/trajectories"
 )
 
 // Folder is the folder of a run, held by one mini at a time.
 type Folder struct {
 	dir    string
+	root   *rootdir.Dir // nil in a folder that is only read
 	lock   *flock.Flock
 	events *os.File
+
+	eventsSize int64 // up to here events has whole lines; Log.mu guards it
 
 	mu        sync.Mutex
 	eventFail error
@@ -79,14 +85,29 @@ func Open(dir string) (*Folder, error) {
 	if !ok {
 		return nil, &LockedError{Dir: dir, PID: lockedBy(dir)}
 	}
-	if err := os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("open run: %w", err), lock.Unlock())
+	f := &Folder{dir: dir, lock: lock, images: map[string]string{}}
+	if err := f.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open run: %w", err), f.Close())
 	}
-	events, err := os.OpenFile(filepath.Join(dir, eventsFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // results are for sharing
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open run: %w", err), lock.Unlock())
+	return f, nil
+}
+
+// open opens what a folder is worked in with.
+func (f *Folder) open() (err error) {
+	if err := os.WriteFile(f.lock.Path(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
+		return err
 	}
-	return &Folder{dir: dir, lock: lock, events: events, images: map[string]string{}}, nil
+	if f.root, err = rootdir.Open(f.dir); err != nil {
+		return err
+	}
+	path := filepath.Join(f.dir, eventsFile)
+	if f.events, err = f.root.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644); err != nil {
+		return err
+	}
+	if f.eventsSize, err = wholeLines(f.events); err != nil {
+		return err
+	}
+	return f.events.Truncate(f.eventsSize) // a line that is torn is of a mini that was killed
 }
 
 // Fit says whether a folder may become a run, or is one: it is not there, it is
@@ -112,18 +133,57 @@ func Fit(dir string) error {
 // Dir is the folder's path.
 func (f *Folder) Dir() string { return f.dir }
 
+// Root is the folder for those who change files in it: no link in it leads out.
+func (f *Folder) Root() *rootdir.Dir { return f.root }
+
 // Close gives the folder up.
 func (f *Folder) Close() error {
-	return errors.Join(f.events.Close(), f.lock.Unlock())
+	var err error
+	if f.events != nil {
+		err = f.events.Close()
+	}
+	if f.root != nil {
+		err = errors.Join(err, f.root.Close())
+	}
+	return errors.Join(err, f.lock.Unlock())
 }
 
 // newAttempt makes the folder of an attempt and returns the journal's path.
 func (f *Folder) newAttempt(id string, n int) (string, error) {
 	dir := filepath.Join(f.dir, id, attemptsDir, strconv.Itoa(n))
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for sharing
+	if err := f.root.MkdirAll(dir); err != nil {
 		return "", fmt.Errorf("make attempt: %w", err)
 	}
 	return filepath.Join(dir, journalFile), nil
+}
+
+// newJournal makes the file of a journal, and leaves none where begin fails.
+func (f *Folder) newJournal(path string, begin func(*os.File) (*trajectories.Journal, error)) (*trajectories.Journal, error) {
+	file, err := f.root.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("create journal: %w", err)
+	}
+	j, err := begin(file)
+	if err != nil {
+		return nil, errors.Join(err, f.root.Remove(path))
+	}
+	return j, nil
+}
+
+// continueJournal opens the journal of an attempt that goes on.
+func (f *Folder) continueJournal(path string, from trajectories.Resume) (*trajectories.Journal, error) {
+	info, err := f.root.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a plain file", path)
+	}
+	var file *os.File
+	if err == nil {
+		file, err = f.root.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("continue journal: %w", err)
+	}
+	return trajectories.ContinueIn(file, from)
 }
 
 func (f *Folder) journal(id string, n int) string {
@@ -139,7 +199,11 @@ func (f *Folder) traj(id string) string {
 
 // attempts are the numbers of an instance's attempts, ascending.
 func (f *Folder) attempts(id string) ([]int, error) {
-	entries, err := os.ReadDir(filepath.Join(f.dir, id, attemptsDir))
+	read := os.ReadDir
+	if f.root != nil { // what is read here is written to
+		read = f.root.ReadDir
+	}
+	entries, err := read(filepath.Join(f.dir, id, attemptsDir))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -164,7 +228,7 @@ func (f *Folder) ids() ([]string, error) {
 	}
 	var ids []string
 	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(f.dir, e.Name(), attemptsDir)); err == nil && e.IsDir() {
+		if _, err := os.Lstat(filepath.Join(f.dir, e.Name(), attemptsDir)); err == nil && e.IsDir() {
 			ids = append(ids, e.Name())
 		}
 	}
@@ -172,17 +236,44 @@ func (f *Folder) ids() ([]string, error) {
 }
 
 // writeEvent appends to events.jsonl. The run goes on when that fails, and
-// says so at its end: the journals are the truth.
+// says so at its end: the journals are the truth. What was written of the line
+// is cut off, so that the next event begins on a line of its own.
 func (f *Folder) writeEvent(e Event) {
 	line, err := e.Line()
 	if err == nil {
 		_, err = f.events.Write(line)
+		if err == nil {
+			f.eventsSize += int64(len(line))
+		} else {
+			err = errors.Join(err, f.events.Truncate(f.eventsSize))
+		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.eventFail == nil && err != nil {
 		f.eventFail = fmt.Errorf("write events: %w", err)
 	}
+}
+
+// wholeLines is how many bytes of a file are lines with their end.
+func wholeLines(file *os.File) (int64, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	block := make([]byte, 4<<10)
+	for end := info.Size(); end > 0; {
+		from := max(0, end-int64(len(block)))
+		part := block[:end-from]
+		if _, err := file.ReadAt(part, from); err != nil {
+			return 0, err
+		}
+		if at := bytes.LastIndexByte(part, '\n'); at >= 0 {
+			return from + int64(at) + 1, nil
+		}
+		end = from
+	}
+	return 0, nil
 }
 
 func (f *Folder) eventsErr() error {

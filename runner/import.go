@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -93,9 +93,9 @@ func (i *Importer) Add(id string, o Origin, records iter.Seq2[trajectories.Recor
 	if err != nil {
 		return Imported{}, err
 	}
-	if err := writeWhole(path, i.numbered(records, id, n, k)); err != nil {
+	if err := i.writeWhole(path, i.numbered(records, id, n, k)); err != nil {
 		i.book.giveBack(id, n)
-		return Imported{}, errors.Join(err, dropEmpty(filepath.Dir(path), i.book.folder.dir))
+		return Imported{}, errors.Join(err, i.book.folder.dropEmpty(filepath.Dir(path)))
 	}
 	i.have[o] = attemptName(id, n)
 	return i.enter(id, n, k)
@@ -128,10 +128,10 @@ func (i *Importer) AddChildren(id string, in Imported, children []iter.Seq2[traj
 		if exists(path) {
 			return fmt.Errorf("import child: there are two of number %d", n)
 		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as the folders around it
+		if err := i.book.folder.root.MkdirAll(filepath.Dir(path)); err != nil {
 			return fmt.Errorf("import child: %w", err)
 		}
-		if err := writeWhole(path, i.numbered(records, id, in.Attempt, 0)); err != nil {
+		if err := i.writeWhole(path, i.numbered(records, id, in.Attempt, 0)); err != nil {
 			return err
 		}
 	}
@@ -139,16 +139,10 @@ func (i *Importer) AddChildren(id string, in Imported, children []iter.Seq2[traj
 }
 
 // writeWhole makes a journal that is there whole or not at all.
-func writeWhole(path string, records iter.Seq2[trajectories.Record, error]) error {
-	part := path + ".part"
-	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+func (i *Importer) writeWhole(path string, records iter.Seq2[trajectories.Record, error]) error {
+	err := i.book.folder.root.Replace(path, func(w io.Writer) error { return trajectories.WriteRecords(w, records) })
+	if err != nil {
 		return fmt.Errorf("write journal: %w", err)
-	}
-	if err := trajectories.Write(part, records); err != nil {
-		return err
-	}
-	if err := os.Rename(part, path); err != nil {
-		return errors.Join(fmt.Errorf("write journal: %w", err), os.Remove(part))
 	}
 	return nil
 }
@@ -185,13 +179,13 @@ func (b *book) giveBack(id string, n int) {
 
 // dropEmpty removes the folder of an attempt that was not made, and those above
 // it that hold nothing, up to the run's.
-func dropEmpty(dir, run string) error {
-	for dir != run {
-		entries, err := os.ReadDir(dir)
+func (f *Folder) dropEmpty(dir string) error {
+	for dir != f.dir {
+		entries, err := f.root.ReadDir(dir)
 		if err != nil || len(entries) > 0 {
 			return err
 		}
-		if err := os.Remove(dir); err != nil {
+		if err := f.root.Remove(dir); err != nil {
 			return fmt.Errorf("remove folder: %w", err)
 		}
 		dir = filepath.Dir(dir)

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/trajectories"
 )
@@ -104,8 +102,8 @@ func (f *Folder) Begin(m Manifest, config []byte) (changed []string, err error) 
 		Editions: m.Dataset.Editions, Started: time.Now(),
 	})
 	m.Images = old.Images
-	before, readErr := os.ReadFile(filepath.Join(f.dir, configFile))
-	if err := renameio.WriteFile(filepath.Join(f.dir, configFile), config, 0o644); err != nil {
+	before, readErr := f.root.ReadFile(filepath.Join(f.dir, configFile), maxManifest)
+	if err := f.root.WriteFile(filepath.Join(f.dir, configFile), config); err != nil {
 		return nil, fmt.Errorf("write %s: %w", configFile, err)
 	}
 	if old.ConfigHash != "" && old.ConfigHash != m.ConfigHash {
@@ -123,7 +121,7 @@ func (f *Folder) Begin(m Manifest, config []byte) (changed []string, err error) 
 	if len(old.Sessions) > 0 {
 		changed = append(changed, changedAbilities(old.Abilities, m.Abilities)...)
 	}
-	return changed, writeJSON(filepath.Join(f.dir, runFile), m)
+	return changed, f.writeJSON(runFile, m)
 }
 
 // Begun says whether the folder has a run.json: a session began in it.
@@ -148,12 +146,12 @@ func (f *Folder) End(s Summary) error {
 		m.Images = map[string]string{}
 	}
 	maps.Copy(m.Images, f.images)
-	return writeJSON(filepath.Join(f.dir, runFile), m)
+	return f.writeJSON(runFile, m)
 }
 
 func (f *Folder) manifest() (Manifest, error) {
 	var m Manifest
-	data, err := os.ReadFile(filepath.Join(f.dir, runFile))
+	data, err := f.root.ReadFile(filepath.Join(f.dir, runFile), maxManifest)
 	if errors.Is(err, os.ErrNotExist) {
 		return m, nil
 	}

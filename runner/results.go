@@ -5,13 +5,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
 	"time"
 	"unicode/utf8"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -67,10 +66,16 @@ func (b *book) flush() error {
 			results.Instances[id] = res
 		}
 	}
-	if err := writeJSON(filepath.Join(b.folder.dir, resultsFile), results); err != nil {
+	if err := b.folder.writeJSON(resultsFile, results); err != nil {
 		return err
 	}
-	return trajectories.WritePredictions(filepath.Join(b.folder.dir, predsFile), preds)
+	err := b.folder.root.Replace(filepath.Join(b.folder.dir, predsFile), func(w io.Writer) error {
+		return trajectories.EncodePredictions(w, preds)
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", predsFile, err)
+	}
+	return nil
 }
 
 // result is an instance with its verdicts; false where no attempt at it has
@@ -156,17 +161,18 @@ func asText(patch []byte) string {
 	return string([]rune(string(patch)))
 }
 
-// writeJSON replaces a file in one piece.
-func writeJSON(path string, v any) error {
+// writeJSON replaces one of the folder's own files in one piece.
+func (f *Folder) writeJSON(name string, v any) error {
 	var data bytes.Buffer
 	enc := json.NewEncoder(&data)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	err := enc.Encode(v)
+	if err == nil {
+		err = f.root.WriteFile(filepath.Join(f.dir, name), data.Bytes())
 	}
-	if err := renameio.WriteFile(path, data.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }

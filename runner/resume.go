@@ -113,7 +113,7 @@ func (b *Batch) reopen(t task, n int) (opened, error) {
 	if err := b.suits(past.Header, t, n); err != nil {
 		return opened{}, err
 	}
-	j, err := trajectories.Continue(path, trajectories.Resume{MiniVersion: b.Header.MiniVersion, Record: past.Record, Redact: b.Header.Redact})
+	j, err := b.Folder.continueJournal(path, trajectories.Resume{MiniVersion: b.Header.MiniVersion, Record: past.Record, Redact: b.Header.Redact})
 	if err != nil {
 		return opened{}, err
 	}

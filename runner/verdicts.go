@@ -85,9 +85,12 @@ func newest(all []verdict, p trajectories.Prediction) *verdict {
 
 // readVerdicts reads what evaluations have found of an instance, of all run
 // ids and models. What cannot be read is no verdict: evaluating finds it
-// missing too.
+// missing too. The id may come from a file of a stranger's.
 func readVerdicts(dir, id string) []verdict {
 	var found []verdict
+	if datasets.CheckID(id) != nil { // it names files
+		return nil
+	}
 	for _, run := range folders(filepath.Join(dir, verdictsDir)) {
 		for _, model := range folders(run) {
 			path := filepath.Join(model, id+".json")
@@ -103,8 +106,11 @@ func readVerdicts(dir, id string) []verdict {
 	return found
 }
 
-// folders are the paths of the folders in one.
+// folders are the paths of the folders in one. Links are not followed.
 func folders(dir string) []string {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return nil
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -159,5 +165,5 @@ func (f *Folder) EnterVerdicts() error {
 			f.enterFurther(id, r.Samples)
 		}
 	}
-	return writeJSON(filepath.Join(f.dir, resultsFile), results)
+	return f.writeJSON(resultsFile, results)
 }

@@ -3,6 +3,7 @@ package trajectories
 import (
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 )
@@ -16,7 +17,7 @@ func Write(path string, records iter.Seq2[Record, error]) error {
 	if err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
-	err = writeRecords(f, records)
+	err = WriteRecords(f, records)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -26,7 +27,8 @@ func Write(path string, records iter.Seq2[Record, error]) error {
 	return nil
 }
 
-func writeRecords(f *os.File, records iter.Seq2[Record, error]) error {
+// WriteRecords writes the records of a journal, as Write does.
+func WriteRecords(w io.Writer, records iter.Seq2[Record, error]) error {
 	first := true
 	for r, err := range records {
 		if err != nil {
@@ -42,7 +44,7 @@ func writeRecords(f *os.File, records iter.Seq2[Record, error]) error {
 		if err != nil {
 			return fmt.Errorf("record %d: %w", r.ID, err)
 		}
-		if _, err := f.Write(line); err != nil {
+		if _, err := w.Write(line); err != nil {
 			return err
 		}
 	}

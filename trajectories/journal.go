@@ -47,10 +47,20 @@ func Create(path string, h Header) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
+	j, err := CreateIn(f, h)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path)) //nolint:gosec // G703: it is the file that was just made
+	}
+	return j, nil
+}
+
+// CreateIn is Create in a file that is open for appending, new and empty. The
+// journal closes it, and so does an error.
+func CreateIn(f *os.File, h Header) (*Journal, error) {
 	j := &Journal{file: f, redact: h.Redact}
 	h.Format = Format
 	if _, err := j.Append(TypeHeader, h); err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(path)) //nolint:gosec // G703: it is the file that was just made
+		return nil, errors.Join(err, f.Close())
 	}
 	return j, nil
 }

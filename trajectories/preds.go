@@ -26,24 +26,43 @@ type Prediction struct {
 // for JSON has no other text; the caller makes a binary patch of what is not. A null
 // patch is written as an empty one.
 func WritePredictions(path string, preds map[string]Prediction) error {
-	for id, p := range preds {
-		if id == "" || p.InstanceID != id {
-			return fmt.Errorf("write %s: prediction of %q stands under %q", path, p.InstanceID, id)
-		}
-		if !utf8.ValidString(p.Patch) {
-			return fmt.Errorf("write %s: the patch of %s is not valid UTF-8", path, id)
-		}
-	}
-	if preds == nil {
-		preds = map[string]Prediction{}
+	if err := checkPredictions(preds); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return writeAtomic(path, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if err := e.Encode(preds); err != nil {
+		if err := encodePredictions(w, preds); err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
 		return nil
 	})
+}
+
+// EncodePredictions writes what WritePredictions does.
+func EncodePredictions(w io.Writer, preds map[string]Prediction) error {
+	if err := checkPredictions(preds); err != nil {
+		return err
+	}
+	return encodePredictions(w, preds)
+}
+
+func checkPredictions(preds map[string]Prediction) error {
+	for id, p := range preds {
+		if id == "" || p.InstanceID != id {
+			return fmt.Errorf("prediction of %q stands under %q", p.InstanceID, id)
+		}
+		if !utf8.ValidString(p.Patch) {
+			return fmt.Errorf("the patch of %s is not valid UTF-8", id)
+		}
+	}
+	return nil
+}
+
+func encodePredictions(w io.Writer, preds map[string]Prediction) error {
+	if preds == nil {
+		preds = map[string]Prediction{}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(preds)
 }

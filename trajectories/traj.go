@@ -27,6 +27,18 @@ const (
 // where the attempt's configuration asks for them (run.traj_response).
 func Derive(journal, path string) error { return derive(Read(journal), Branch(journal), path) }
 
+// DeriveTo is Derive to a writer.
+func DeriveTo(w io.Writer, journal string) error {
+	s, err := summarize(Read(journal))
+	if err == nil {
+		err = s.write(w, Branch(journal))
+	}
+	if err != nil {
+		return fmt.Errorf("derive trajectory: %w", err)
+	}
+	return nil
+}
+
 // DeriveFrom is Derive for records that can be gone through twice.
 func DeriveFrom(records iter.Seq2[Record, error], path string) error {
 	return derive(records, records, path)

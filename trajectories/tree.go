@@ -218,7 +218,13 @@ func Continue(path string, from Resume) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("continue journal: %w", err)
 	}
-	j, err := goOn(path, f, from)
+	return ContinueIn(f, from)
+}
+
+// ContinueIn is Continue in a plain file that is open for reading and appending.
+// The journal closes it, and so does an error.
+func ContinueIn(f *os.File, from Resume) (*Journal, error) {
+	j, err := goOn(f.Name(), f, from)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("continue journal: %w", err), f.Close())
 	}

@@ -109,13 +109,17 @@ func (f Folder) Made() int {
 
 // New implements Journals.
 func (f Folder) New(h trajectories.Header) (Journal, error) {
-	parent := filepath.Join(f.Dir, f.Name)
-	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // G301: as the folders around it, the umask decides
+	root, err := os.OpenRoot(f.Dir) // an attempt that goes on may be a stranger's, with links out of it
+	if err != nil {
+		return nil, fmt.Errorf("make folder for children: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // the journal has a file of its own
+	if err := root.MkdirAll(f.Name, 0o755); err != nil {
 		return nil, fmt.Errorf("make folder for children: %w", err)
 	}
 	for n := f.Made() + 1; ; n++ {
-		dir := filepath.Join(parent, strconv.Itoa(n))
-		err := os.Mkdir(dir, 0o755) //nolint:gosec // likewise
+		dir := filepath.Join(f.Name, strconv.Itoa(n))
+		err := root.Mkdir(dir, 0o755)
 		if errors.Is(err, fs.ErrExist) {
 			continue // another child was faster
 		}
@@ -123,12 +127,16 @@ func (f Folder) New(h trajectories.Header) (Journal, error) {
 			return nil, fmt.Errorf("make folder for a child: %w", err)
 		}
 		path := filepath.Join(dir, trajectories.ChildJournal)
-		j, err := trajectories.Create(path, numbered(f.about(h), n, filepath.ToSlash(filepath.Join("..", "..", f.Journal))))
+		file, err := root.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("create journal: %w", err)
+		}
+		j, err := trajectories.CreateIn(file, numbered(f.about(h), n, filepath.ToSlash(filepath.Join("..", "..", f.Journal))))
+		if err != nil {
+			return nil, errors.Join(err, root.Remove(path))
 		}
 		j.Sync(f.Sync)
-		return &written{j, path, filepath.ToSlash(filepath.Join(f.Name, strconv.Itoa(n), trajectories.ChildJournal)), n}, nil
+		return &written{j, filepath.Join(f.Dir, path), filepath.ToSlash(filepath.Join(f.Name, strconv.Itoa(n), trajectories.ChildJournal)), n}, nil
 	}
 }
 

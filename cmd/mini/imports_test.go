@@ -76,7 +76,8 @@ var rules = []rule{
 	{pkg: "agent/pictures", may: []string{"env", "model"}, std: true},
 	{pkg: "agent/pictures/web", may: []string{"agent/pictures", "env", "model"}, std: true},
 	{pkg: "agent/worktree", may: []string{"env"}},
-	{pkg: "runner", may: []string{"runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
+	{pkg: "runner/rootdir", std: true},
+	{pkg: "runner", may: []string{"runner/rootdir", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
 	{pkg: "runner/control", may: []string{"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
 	{pkg: "runner/report", may: []string{
 		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
@@ -113,7 +114,7 @@ var rules = []rule{
 }
 
 // with says which packages may be where another one may be, being a part of it.
-var with = map[string]string{"agent/protocol": "agent", "agent/events": "agent", "agent/pictures": "agent"}
+var with = map[string]string{"agent/protocol": "agent", "agent/events": "agent", "agent/pictures": "agent", "runner/rootdir": "runner"}
 
 // heavy are clients that only leaf packages, and the command, may link.
 var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/anthropics/anthropic-sdk-go", "github.com/modelcontextprotocol/go-sdk"}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // File says in the folder of a run where its socket is, as long as it goes on.
@@ -67,7 +67,12 @@ func (l lease) write(run string) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(filepath.Join(run, File), append(data, '\n'), 0o644)
+	dir, err := rootdir.Open(run)
+	if err != nil {
+		return err
+	}
+	defer dir.Close() //nolint:errcheck // nothing is left to be written
+	return dir.WriteFile(filepath.Join(run, File), append(data, '\n'))
 }
 
 // NotRunningError says that nobody takes orders for a run.

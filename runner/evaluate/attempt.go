@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // closeTimeout bounds the end of a sandbox, on its own clock.
@@ -27,6 +27,7 @@ var errKnown = errors.New("the verdict is known already")
 
 // trial is a patch in one sandbox, and the files that come of it.
 type trial struct {
+	root      *rootdir.Dir // the files are below it
 	config    Config
 	instance  datasets.Instance
 	plan      plan
@@ -43,13 +44,13 @@ type trial struct {
 func (t *trial) run(ctx context.Context) (a Attempt, err error) {
 	a = Attempt{Start: time.Now()}
 	defer func() { a.Seconds = time.Since(a.Start).Seconds() }()
-	if err := os.RemoveAll(t.files.Dir); err != nil { // what is left of a run that was killed
+	if err := t.root.RemoveAll(t.files.Dir); err != nil { // what is left of a run that was killed
 		return a, fmt.Errorf("clear %s: %w", t.files.Dir, err)
 	}
-	if err := os.MkdirAll(t.files.Dir, 0o755); err != nil { //nolint:gosec // results are for sharing
+	if err := t.root.MkdirAll(t.files.Dir); err != nil {
 		return a, fmt.Errorf("make folder of run: %w", err)
 	}
-	log, err := newRunLog(t.files.Log)
+	log, err := newRunLog(t.root, t.files.Log)
 	if err != nil {
 		return a, fmt.Errorf("write log of run: %w", err)
 	}
@@ -68,7 +69,7 @@ func (t *trial) run(ctx context.Context) (a Attempt, err error) {
 	if stop {
 		return a, failed
 	}
-	return a, a.classify(ctx, t.reading, t.files)
+	return a, a.classify(ctx, t.reading, t.root, t.files)
 }
 
 // folderError is a file of the run that cannot be written. Going on would lose
@@ -110,8 +111,8 @@ func (t *trial) work(ctx context.Context, log *runLog, a *Attempt) (err error) {
 	if err := t.started(sandbox.Info()); err != nil {
 		return err
 	}
-	b := box{Environment: sandbox, log: log}
-	if err := os.WriteFile(t.files.Patch, t.patch, 0o644); err != nil { //nolint:gosec // results are for sharing
+	b := box{Environment: sandbox, log: log, root: t.root}
+	if err := t.root.WriteFile(t.files.Patch, t.patch); err != nil {
 		return &folderError{err}
 	}
 	if !t.unpatched {
@@ -149,7 +150,7 @@ func (t *trial) runs(ctx context.Context, b box, a *Attempt) error {
 		return err
 	}
 	text := []byte(t.plan.script.Text)
-	if err := os.WriteFile(t.files.Script, text, 0o644); err != nil { //nolint:gosec // results are for sharing
+	if err := t.root.WriteFile(t.files.Script, text); err != nil {
 		return &folderError{err}
 	}
 	if err := b.put(ctx, scriptPath, text); err != nil {

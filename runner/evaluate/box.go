@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // box is a sandbox at work on one patch.
 type box struct {
 	env.Environment
-	log *runLog
+	log  *runLog
+	root *rootdir.Dir // of the run
 }
 
 // put brings one file into the sandbox, byte for byte.
@@ -42,7 +44,7 @@ func (b box) put(ctx context.Context, name string, data []byte) error {
 // evaluate runs the script that is in the sandbox, with its output going to
 // the file at out. The error is the sandbox's, or that of the file.
 func (b box) evaluate(ctx context.Context, timeout time.Duration, limit int, out string) (res env.Result, err error) {
-	f, err := os.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644) //nolint:gosec // results are for sharing
+	f, err := b.root.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return res, fmt.Errorf("%w: %w", env.ErrSink, err)
 	}

@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // cache is a folder of verdicts that several runs share, and several minis at
@@ -36,49 +38,62 @@ func (c cache) find(key string) (found, bool) {
 	if c == "" {
 		return found{}, false
 	}
+	root, err := rootdir.Open(string(c))
+	if err != nil {
+		return found{}, false
+	}
+	defer root.Close() //nolint:errcheck // only read
 	dir := c.at(key)
-	r, err := readRecord(recordIn(dir))
-	if err != nil || r.Basis.Key != key || r.Basis.key() != key || !r.Class.Final() || !complete(r, filesIn(dir)) {
+	r, err := readRecord(root, recordIn(dir))
+	if err != nil || r.Basis.Key != key || r.Basis.key() != key || !r.Class.Final() || !complete(root, r, filesIn(dir)) {
 		return found{}, false
 	}
 	return found{record: r, files: filesIn(dir), from: dir}, true
 }
 
 // put enters a verdict, or what has become of it.
-func (c cache) put(key string, from grade.Files, r Record) error {
-	at := c.at(key)
-	if there, ok := c.find(key); ok && there.record.verdictRun().Start.Equal(r.verdictRun().Start) {
-		return writeJSON(recordIn(at), r) // further runs of the same
-	}
-	around := filepath.Dir(at)
-	if err := os.MkdirAll(around, 0o755); err != nil { //nolint:gosec // results are for sharing
+func (c cache) put(key string, run *rootdir.Dir, from grade.Files, r Record) error {
+	if err := os.MkdirAll(string(c), 0o755); err != nil { //nolint:gosec // results are for sharing
 		return err
 	}
-	c.sweep(around)
-	made, err := os.MkdirTemp(around, halfMade)
+	root, err := rootdir.Open(string(c))
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(made) //nolint:errcheck // mostly it was renamed
-	if err := copyFiles(from, filesIn(made)); err != nil {
+	defer root.Close() //nolint:errcheck // all is written
+	at := c.at(key)
+	if there, ok := c.find(key); ok && there.record.verdictRun().Start.Equal(r.verdictRun().Start) {
+		return writeJSON(root, recordIn(at), r) // further runs of the same
+	}
+	around := filepath.Dir(at)
+	if err := root.MkdirAll(around); err != nil {
 		return err
 	}
-	if err := writeJSON(recordIn(made), r); err != nil {
+	sweep(root, around)
+	made, err := root.MkdirTemp(around, halfMade)
+	if err != nil {
 		return err
 	}
-	return swap(made, at)
+	defer root.RemoveAll(made) //nolint:errcheck // mostly it was renamed
+	if err := copyFiles(run, from, root, filesIn(made)); err != nil {
+		return err
+	}
+	if err := writeJSON(root, recordIn(made), r); err != nil {
+		return err
+	}
+	return swap(root, made, at)
 }
 
 // swap puts a folder in the place of another, which may be there.
-func swap(made, at string) error {
+func swap(root *rootdir.Dir, made, at string) error {
 	gone := made + "-old"
-	defer os.RemoveAll(gone) //nolint:errcheck // it is swept later
+	defer root.RemoveAll(gone) //nolint:errcheck // it is swept later
 	var err error
 	for range swaps {
-		if err = os.Rename(made, at); err == nil {
+		if err = root.Rename(made, at); err == nil {
 			return nil
 		}
-		if err := errors.Join(os.RemoveAll(gone), moved(at, gone)); err != nil {
+		if err := errors.Join(root.RemoveAll(gone), moved(root, at, gone)); err != nil {
 			return fmt.Errorf("replace %s: %w", at, err)
 		}
 	}
@@ -89,19 +104,23 @@ func swap(made, at string) error {
 }
 
 // moved renames what may be gone.
-func moved(from, to string) error {
-	if err := os.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func moved(root *rootdir.Dir, from, to string) error {
+	if err := root.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
 // sweep removes what minis left that were killed.
-func (c cache) sweep(dir string) {
-	left, _ := filepath.Glob(filepath.Join(globQuote(dir), halfMade+"*")) // the pattern is a good one
-	for _, path := range left {
-		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > abandoned {
-			_ = os.RemoveAll(path) // somebody else's, perhaps
+func sweep(root *rootdir.Dir, dir string) {
+	left, err := root.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range left {
+		info, err := e.Info()
+		if err == nil && strings.HasPrefix(e.Name(), halfMade) && time.Since(info.ModTime()) > abandoned {
+			_ = root.RemoveAll(filepath.Join(dir, e.Name())) // it may be another user's
 		}
 	}
 }

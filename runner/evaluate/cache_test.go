@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // TestCacheOfManyMinis: what one takes from the cache is of one run, however
@@ -29,7 +30,11 @@ func TestCacheOfManyMinis(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &store{dir: dir, cache: shared}
+		root, err := rootdir.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newStore(dir, root, shared)
 		all.Go(func() error {
 			for round := range rounds {
 				p, err := s.paths(run, "m", fmt.Sprintf("i-%d", round))
@@ -42,7 +47,7 @@ func TestCacheOfManyMinis(t *testing.T) {
 					p.official.Patch: string(patch), p.official.Script: "", p.official.Log: start.String(),
 					p.official.TestOutput: start.String(), p.official.Report: start.String(),
 				} {
-					if err := writeFile(path, []byte(text)); err != nil {
+					if err := writeFile(root, path, []byte(text)); err != nil {
 						return err
 					}
 				}
@@ -100,7 +105,12 @@ func TestCacheIsSwept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cache(dir).sweep(dir)
+	root, err := rootdir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	sweep(root, dir)
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 2 || left[0].Name() != halfMade+"2" || left[1].Name() != "ab" {
 		t.Errorf("left: %v, %v", left, err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/script"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // Defaults of Config.
@@ -159,11 +159,12 @@ func Begin(ctx context.Context, c Config) (*Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, warnings, err := openStore(c.Folder.Dir(), cache(c.Cache))
+	s := newStore(c.Folder.Dir(), c.Folder.Root(), cache(c.Cache))
+	warnings, err := s.read()
 	if err != nil {
 		return nil, err
 	}
-	if err := writeInfo(run, c.Editions); err != nil {
+	if err := writeInfo(s.root, run, c.Editions); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -185,8 +186,8 @@ func Begin(ctx context.Context, c Config) (*Evaluator, error) {
 }
 
 // writeInfo writes run.json, which says of what the run is, unless it is there.
-func writeInfo(run grade.Run, editions []datasets.Edition) error {
-	if _, err := os.Stat(run.Info()); err == nil {
+func writeInfo(dir *rootdir.Dir, run grade.Run, editions []datasets.Edition) error {
+	if _, err := dir.Lstat(run.Info()); err == nil {
 		return nil
 	}
 	info := grade.RunInfo{CreatedAt: time.Now().UTC().Format("2006-01-02T15:04:05+00:00")}
@@ -197,7 +198,7 @@ func writeInfo(run grade.Run, editions []datasets.Edition) error {
 		info.Dataset += edition.Name
 		info.Split = cmp.Or(info.Split, edition.Split)
 	}
-	return writeFile(run.Info(), info.JSON())
+	return writeFile(dir, run.Info(), info.JSON())
 }
 
 // Check says whether a task can be evaluated at all. The error is as in Submit.
@@ -275,7 +276,7 @@ func (e *Evaluator) runOf(t Task) (grade.Run, error) {
 	}
 	run, err := grade.NewRun(e.config.Folder.Dir(), id)
 	if err == nil {
-		err = writeInfo(run, e.config.Editions)
+		err = writeInfo(e.store.root, run, e.config.Editions)
 	}
 	if err == nil {
 		e.runs[id] = run

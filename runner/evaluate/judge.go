@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"golang.org/x/sync/semaphore"
@@ -15,6 +14,7 @@ import (
 	"github.com/minibench/mini/runner/grade/logfile"
 	"github.com/minibench/mini/runner/grade/logs"
 	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // memory bounds what is held of logs at once, in bytes: most are small, and
@@ -33,7 +33,7 @@ func whileRead(ctx context.Context, room *semaphore.Weighted, size int64, work f
 
 // judge reads the log of the tests and gives the verdict.
 func (t *trial) judge(ctx context.Context, log *runLog, a *Attempt) error {
-	report, err := t.plan.read(ctx, t.reading, t.files.TestOutput, a)
+	report, err := t.plan.read(ctx, t.reading, t.root, t.files.TestOutput, a)
 	if err != nil { // it is valid UTF-8 since it was written
 		return err
 	}
@@ -41,7 +41,7 @@ func (t *trial) judge(ctx context.Context, log *runLog, a *Attempt) error {
 		log.say("the log cannot be judged: %s", a.Reason)
 		return nil
 	}
-	if err := os.WriteFile(t.files.Report, report, 0o644); err != nil { //nolint:gosec // results are for sharing
+	if err := t.root.WriteFile(t.files.Report, report); err != nil {
 		return &folderError{err}
 	}
 	log.say("the verdict is %s", a.Resolution)
@@ -50,8 +50,8 @@ func (t *trial) judge(ctx context.Context, log *runLog, a *Attempt) error {
 
 // read judges the log in a file, and returns what report.json is to say; nil
 // where the parser crashes. The error is that of the file.
-func (p plan) read(ctx context.Context, room *semaphore.Weighted, path string, a *Attempt) (report []byte, err error) {
-	f, err := logfile.Open(path, logfile.Most)
+func (p plan) read(ctx context.Context, room *semaphore.Weighted, dir *rootdir.Dir, path string, a *Attempt) (report []byte, err error) {
+	f, err := openLog(dir, path)
 	if err != nil {
 		return nil, &folderError{err}
 	}
@@ -114,21 +114,21 @@ func (p plan) reason(v grade.Verdict, a Attempt) string {
 
 // classify looks in the files of a run that came to no good for what failed, as
 // the official summary does.
-func (a *Attempt) classify(ctx context.Context, room *semaphore.Weighted, files grade.Files) error {
+func (a *Attempt) classify(ctx context.Context, room *semaphore.Weighted, dir *rootdir.Dir, files grade.Files) error {
 	a.Failure, a.Tier = "", ""
 	if a.Class == Resolved {
 		return nil
 	}
 	var size int64
 	for _, path := range []string{files.TestOutput, files.Log} {
-		if info, err := os.Stat(path); err == nil {
+		if info, err := dir.Lstat(path); err == nil {
 			size += info.Size()
 		}
 	}
 	return whileRead(ctx, room, size, func() error {
 		var texts []string
 		for _, path := range []string{files.TestOutput, files.Log} {
-			text, err := readText(path)
+			text, err := readText(dir, path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return &folderError{err}
 			}
@@ -140,9 +140,17 @@ func (a *Attempt) classify(ctx context.Context, room *semaphore.Weighted, files 
 	})
 }
 
+func openLog(dir *rootdir.Dir, path string) (*logfile.File, error) {
+	f, err := dir.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return logfile.New(f, logfile.Most)
+}
+
 // readText reads a file of the run without a second copy of it.
-func readText(path string) (string, error) {
-	f, err := logfile.Open(path, logfile.Most)
+func readText(dir *rootdir.Dir, path string) (string, error) {
+	f, err := openLog(dir, path)
 	if err != nil {
 		return "", err
 	}

@@ -2,9 +2,12 @@ package evaluate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // Known tells what an evaluation would not have to run, for plans: the class
@@ -19,8 +22,12 @@ func (c Config) Known(dir string) (func(ctx context.Context, t Task) (Class, err
 	if _, err := grade.NewRun(dir, c.RunID); err != nil {
 		return nil, err
 	}
-	s, _, err := openStore(dir, cache(c.Cache))
-	if err != nil {
+	root, err := rootdir.Open(dir) // it is closed when it is garbage, as all that is returned
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read verdicts: %w", err)
+	}
+	s := newStore(dir, root, cache(c.Cache))
+	if _, err := s.read(); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, t Task) (Class, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/script"
 	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // Regraded is a verdict that a record had before its logs were judged again,
@@ -47,7 +48,7 @@ var ErrNotRegraded = errors.New("cannot be regraded")
 // Again judges the saved logs of records in the folder of a run, by rows as
 // they are now. Its methods are safe for concurrent use.
 type Again struct {
-	dir      string
+	dir      *rootdir.Dir
 	editions []datasets.Edition
 	now      time.Time
 	reading  *semaphore.Weighted // the memory for logs
@@ -55,7 +56,7 @@ type Again struct {
 
 // NewAgain judges in this folder. The editions are those of the rows, and now
 // is when the earlier verdicts are given up.
-func NewAgain(dir string, editions []datasets.Edition, now time.Time) *Again {
+func NewAgain(dir *rootdir.Dir, editions []datasets.Edition, now time.Time) *Again {
 	return &Again{dir: dir, editions: editions, now: now, reading: semaphore.NewWeighted(memory)}
 }
 
@@ -82,11 +83,11 @@ func (again *Again) Judge(ctx context.Context, r Record, in datasets.Instance) (
 	case r.Basis.Image != "" && r.Basis.Image != p.basis.Image:
 		return not("the row names another image than the one that made the log; mini eval runs the new one")
 	}
-	run, err := grade.NewRun(again.dir, r.RunID)
+	run, err := grade.NewRun(again.dir.Path(), r.RunID)
 	if err != nil {
 		return not("%v", err)
 	}
-	s := &store{dir: again.dir}
+	s := &store{dir: again.dir.Path()}
 	where, err := s.paths(run, r.Model, r.Instance)
 	if err != nil {
 		return not("%v", err)
@@ -139,7 +140,7 @@ func ofLog(f suspect.Finding) bool { return f.File == "" }
 // regrading is the work on one record.
 type regrading struct {
 	plan    plan
-	dir     string
+	dir     *rootdir.Dir
 	paths   paths
 	reading *semaphore.Weighted
 	reports map[string][]byte
@@ -162,12 +163,12 @@ func (g *regrading) judge(ctx context.Context, a *Attempt) error {
 		g.lost = g.lost || a.Purpose != ForVerdict
 		return nil // a later run has taken its place
 	}
-	dir := filepath.Join(g.dir, filepath.FromSlash(a.Dir))
+	dir := filepath.Join(g.dir.Path(), filepath.FromSlash(a.Dir))
 	if dir != g.paths.official.Dir && filepath.Dir(dir) != g.paths.further {
 		return fmt.Errorf("%.100q is no folder of its own", a.Dir) // a stranger's record leads elsewhere
 	}
 	files, was := filesIn(dir), a.Class
-	report, err := g.plan.read(ctx, g.reading, files.TestOutput, a)
+	report, err := g.plan.read(ctx, g.reading, g.dir, files.TestOutput, a)
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func (g *regrading) judge(ctx context.Context, a *Attempt) error {
 	if report != nil {
 		g.reports[files.Report] = report
 	}
-	return a.classify(ctx, g.reading, files)
+	return a.classify(ctx, g.reading, g.dir, files)
 }
 
 // without renews what becomes of the verdict without the suspect hunks.

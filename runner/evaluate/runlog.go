@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // runLog is run_instance.log: what was done in the sandbox, and what it came
@@ -20,8 +22,8 @@ const (
 	applyFailed  = ">>>>> Patch Apply Failed"
 )
 
-func newRunLog(path string) (*runLog, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644) //nolint:gosec // results are for sharing
+func newRunLog(dir *rootdir.Dir, path string) (*runLog, error) {
+	f, err := dir.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -9,17 +9,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/grade/logfile"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // maxRecord bounds what is read of a record, in bytes.
@@ -31,7 +29,8 @@ const recordsDir = "verdicts"
 // store has the records of a folder, and finds the verdicts that can be reused:
 // there, and in the cache that several runs share.
 type store struct {
-	dir   string // of the run
+	dir   string       // of the run
+	root  *rootdir.Dir // the same; nil where it is not there yet
 	cache cache
 
 	mu     sync.Mutex
@@ -40,17 +39,22 @@ type store struct {
 	rests  map[string]string // key of a patch without its suspect hunks -> path of the record whose run it is
 }
 
-// openStore reads what earlier evaluations left. Records that cannot be read
-// are not there, and said in warnings: their patches are evaluated again.
-func openStore(dir string, shared cache) (s *store, warnings []string, err error) {
-	s = &store{dir: dir, cache: shared, byPath: map[string]Record{}, byKey: map[string]string{}, rests: map[string]string{}}
-	root := filepath.Join(dir, recordsDir)
-	paths, err := filepath.Glob(filepath.Join(globQuote(root), "*", "*", "*.json"))
+func newStore(dir string, root *rootdir.Dir, shared cache) *store {
+	return &store{dir: dir, root: root, cache: shared, byPath: map[string]Record{}, byKey: map[string]string{}, rests: map[string]string{}}
+}
+
+// read reads what earlier evaluations left. Records that cannot be read are not
+// there, and said in warnings: their patches are evaluated again.
+func (s *store) read() (warnings []string, err error) {
+	if s.root == nil {
+		return nil, nil
+	}
+	paths, err := s.root.Glob(path.Join(recordsDir, "*", "*", "*.json"))
 	if err != nil {
-		return nil, nil, fmt.Errorf("read verdicts: %w", err)
+		return nil, fmt.Errorf("read verdicts: %w", err)
 	}
 	for _, path := range paths {
-		r, err := readRecord(path)
+		r, err := readRecord(s.root, path)
 		if err == nil && !r.placed(path) {
 			err = fmt.Errorf("read verdict %s: it is that of another place", path)
 		}
@@ -60,7 +64,7 @@ func openStore(dir string, shared cache) (s *store, warnings []string, err error
 		}
 		s.keep(path, r)
 	}
-	return s, warnings, nil
+	return warnings, nil
 }
 
 // placed says that a record, which may be anybody's, belongs where it is, and
@@ -72,13 +76,8 @@ func (r Record) placed(path string) bool {
 		!slices.ContainsFunc(r.Runs, func(a Attempt) bool { return a.Dir != "" && !filepath.IsLocal(filepath.FromSlash(a.Dir)) })
 }
 
-// globQuote makes a path a pattern that matches itself.
-func globQuote(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}
-
-func readRecord(path string) (Record, error) {
-	data, err := logfile.Read(path, maxRecord)
+func readRecord(dir *rootdir.Dir, path string) (Record, error) {
+	data, err := dir.ReadFile(path, maxRecord)
 	if err != nil {
 		return Record{}, fmt.Errorf("read verdict: %w", err)
 	}
@@ -158,7 +157,7 @@ func (s *store) own(path string) (Record, bool) {
 
 // write puts a record into the folder.
 func (s *store) write(p paths, r Record) error {
-	if err := writeJSON(p.record, r); err != nil {
+	if err := writeJSON(s.root, p.record, r); err != nil {
 		return err
 	}
 	s.keep(p.record, r)
@@ -170,7 +169,7 @@ func (s *store) share(p paths, r Record) error {
 	if s.cache == "" || r.Basis.Key == "" || !r.Class.Final() {
 		return nil
 	}
-	return s.cache.put(r.Basis.Key, p.official, r)
+	return s.cache.put(r.Basis.Key, s.root, p.official, r)
 }
 
 // clear makes room for another verdict: whoever is stopped half way must not
@@ -181,7 +180,7 @@ func (s *store) clear(p paths) error {
 	delete(s.byPath, p.record)
 	s.mu.Unlock()
 	for _, path := range []string{p.record, p.further, p.official.Dir} {
-		if err := os.RemoveAll(path); err != nil {
+		if err := s.root.RemoveAll(path); err != nil {
 			return fmt.Errorf("clear %s: %w", path, err)
 		}
 	}
@@ -215,9 +214,9 @@ func (s *store) known(key string) (found, bool) {
 		r, ok = s.byPath[path].clone().rest(key)
 	}
 	s.mu.Unlock()
-	if ok && len(r.Runs) > 0 {
+	if ok && len(r.Runs) > 0 && s.root != nil {
 		f := found{record: r, files: filesIn(filepath.Join(s.dir, filepath.FromSlash(r.verdictDir()))), path: path}
-		if r.Basis.Key == key && complete(r, f.files) {
+		if r.Basis.Key == key && complete(s.root, r, f.files) {
 			rel, _ := filepath.Rel(s.dir, path)
 			f.from = filepath.ToSlash(rel)
 			return f, true
@@ -231,27 +230,34 @@ func (s *store) known(key string) (found, bool) {
 // another mini that uses the cache.
 func (s *store) take(f found, key string, p paths) (ok bool, err error) {
 	parent := filepath.Dir(p.official.Dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // results are for sharing
+	if err := s.root.MkdirAll(parent); err != nil {
 		return false, fmt.Errorf("make folder of run: %w", err)
 	}
-	aside, err := os.MkdirTemp(parent, ".taken-")
+	aside, err := s.root.MkdirTemp(parent, ".taken-")
 	if err != nil {
 		return false, fmt.Errorf("make folder of run: %w", err)
 	}
-	defer os.RemoveAll(aside) //nolint:errcheck // mostly it was renamed
-	if err := copyFiles(f.files, filesIn(aside)); err != nil {
+	defer s.root.RemoveAll(aside) //nolint:errcheck // mostly it was renamed
+	from := s.root
+	if f.path == "" {
+		if from, err = rootdir.Open(string(s.cache)); err != nil {
+			return false, fmt.Errorf("open cache: %w", err)
+		}
+		defer from.Close() //nolint:errcheck // only read
+	}
+	if err := copyFiles(from, f.files, s.root, filesIn(aside)); err != nil {
 		return false, err
 	}
-	if now, ok := s.known(key); !ok || !now.same(f) || !complete(f.record, filesIn(aside)) {
+	if now, ok := s.known(key); !ok || !now.same(f) || !complete(s.root, f.record, filesIn(aside)) {
 		return false, nil
 	}
 	if f.path == p.record { // a further run of its own, which becomes the verdict's
-		err = os.RemoveAll(p.official.Dir)
+		err = s.root.RemoveAll(p.official.Dir)
 	} else {
 		err = s.clear(p)
 	}
 	if err == nil {
-		err = os.Rename(aside, p.official.Dir)
+		err = s.root.Rename(aside, p.official.Dir)
 	}
 	if err != nil {
 		return false, fmt.Errorf("take over %s: %w", f.from, err)
@@ -270,7 +276,7 @@ func (s *store) class(key string) Class {
 
 // complete says that the files are there which the class of a record promises,
 // and that they are those of its patch and script.
-func complete(r Record, files grade.Files) bool {
+func complete(dir *rootdir.Dir, r Record, files grade.Files) bool {
 	if r.verdictRun() == nil {
 		return false
 	}
@@ -282,7 +288,7 @@ func complete(r Record, files grade.Files) bool {
 		want = append(want, files.Script, files.TestOutput)
 	}
 	for _, path := range want {
-		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() { // a link leads to what is nobody's business
+		if info, err := dir.Lstat(path); err != nil || !info.Mode().IsRegular() { // a link leads to what is nobody's business
 			return false
 		}
 	}
@@ -290,12 +296,12 @@ func complete(r Record, files grade.Files) bool {
 	if of == noPatch {
 		of = patchHash(nil)
 	}
-	return hasHash(files.Patch, of) && (len(want) == 2 || hasHash(files.Script, r.Basis.ScriptSHA256))
+	return hasHash(dir, files.Patch, of) && (len(want) == 2 || hasHash(dir, files.Script, r.Basis.ScriptSHA256))
 }
 
 // hasHash says that a file has this SHA-256, in hex.
-func hasHash(path, want string) bool {
-	f, err := os.Open(path) //nolint:gosec // a path of mini's own making
+func hasHash(dir *rootdir.Dir, path, want string) bool {
+	f, err := dir.Open(path)
 	if err != nil {
 		return false
 	}
@@ -309,42 +315,37 @@ func hasHash(path, want string) bool {
 
 // copyFiles puts the files of a run in another place, where nothing else is
 // left then.
-func copyFiles(from, to grade.Files) error {
-	if err := os.RemoveAll(to.Dir); err != nil {
+func copyFiles(in *rootdir.Dir, from grade.Files, out *rootdir.Dir, to grade.Files) error {
+	if err := out.RemoveAll(to.Dir); err != nil {
 		return fmt.Errorf("clear %s: %w", to.Dir, err)
 	}
 	for _, pair := range [][2]string{
 		{from.Patch, to.Patch}, {from.Script, to.Script}, {from.Log, to.Log}, {from.TestOutput, to.TestOutput}, {from.Report, to.Report},
 	} {
-		if err := copyFile(pair[0], pair[1]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := copyFile(in, pair[0], out, pair[1]); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("copy %s: %w", pair[0], err)
 		}
 	}
 	return nil
 }
 
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from) //nolint:gosec // a path of mini's own making
+func copyFile(in *rootdir.Dir, from string, out *rootdir.Dir, to string) error {
+	f, err := in.Open(from)
 	if err != nil {
 		return err
 	}
-	defer in.Close()                                             //nolint:errcheck // only read
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // results are for sharing
+	defer f.Close() //nolint:errcheck // only read
+	if err := out.MkdirAll(filepath.Dir(to)); err != nil {
 		return err
 	}
-	out, err := renameio.NewPendingFile(to, renameio.WithPermissions(0o644), renameio.WithTempDir(filepath.Dir(to)))
-	if err != nil {
+	return out.Replace(to, func(w io.Writer) error {
+		_, err := io.Copy(w, f)
 		return err
-	}
-	defer func() { err = errors.Join(err, out.Cleanup()) }()
-	if _, err := out.ReadFrom(in); err != nil {
-		return err
-	}
-	return out.CloseAtomicallyReplace()
+	})
 }
 
 // writeJSON replaces a file in one piece.
-func writeJSON(path string, v any) error {
+func writeJSON(dir *rootdir.Dir, path string, v any) error {
 	var data bytes.Buffer
 	enc := json.NewEncoder(&data)
 	enc.SetEscapeHTML(false)
@@ -352,14 +353,11 @@ func writeJSON(path string, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
-	return writeFile(path, data.Bytes())
+	return writeFile(dir, path, data.Bytes())
 }
 
-func writeFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // results are for sharing
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	if err := renameio.WriteFile(path, data, 0o644); err != nil {
+func writeFile(dir *rootdir.Dir, path string, data []byte) error {
+	if err := dir.WriteFile(path, data); err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	return nil

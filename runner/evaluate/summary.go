@@ -216,10 +216,10 @@ func (e *Evaluator) writeSummary(s *Summary, jobs []*job) error {
 		return err
 	}
 	s.Official = filepath.Join(e.config.Folder.Dir(), name)
-	if err := writeFile(s.Official, e.official(jobs).JSON()); err != nil {
+	if err := writeFile(e.store.root, s.Official, e.official(jobs).JSON()); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(e.config.Folder.Dir(), recordsDir, run.ID()+".json"), s)
+	return writeJSON(e.store.root, filepath.Join(e.config.Folder.Dir(), recordsDir, run.ID()+".json"), s)
 }
 
 // official is the summary that the official harness would make of the files,

@@ -106,7 +106,7 @@ func (e *Evaluator) held(ctx context.Context, j *job) (basis Basis, own Record, 
 		// The image is not here now, and was when the verdict was given.
 		basis = basis.inImage(Image{own.Basis.ImageID, own.Basis.ImageDigest, own.Basis.ImageArch})
 	}
-	holds = ok && own.Instance == j.Instance.ID && own.Model == j.Model && basis.Key != "" && own.Basis.Key == basis.Key && own.Class.Final() && complete(own, j.paths.official)
+	holds = ok && own.Instance == j.Instance.ID && own.Model == j.Model && basis.Key != "" && own.Basis.Key == basis.Key && own.Class.Final() && complete(e.store.root, own, j.paths.official)
 	return basis, own, holds
 }
 
@@ -228,7 +228,7 @@ func (e *Evaluator) tries(
 	ctx context.Context, j *job, r *Record, why Purpose, patch []byte, files grade.Files, started func(env.Info) error,
 ) error {
 	t := &trial{
-		config: e.config, instance: j.Instance, plan: j.plan, files: files,
+		root: e.store.root, config: e.config, instance: j.Instance, plan: j.plan, files: files,
 		patch: patch, unpatched: j.baseline == noop, started: started, reading: e.reading,
 	}
 	for try := 1; ; try++ {

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -34,6 +33,11 @@ func Find(dir string) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
+	root, err := rootdir.Open(dir)
+	if err != nil {
+		return Found{}, fmt.Errorf("find logs: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // only read
 	f := Found{Verdicts: records.Verdicts, Records: len(records.Verdicts), Unread: records.Unread}
 	has := map[string]bool{}
 	for _, v := range records.Verdicts {
@@ -45,8 +49,7 @@ func Find(dir string) (Found, error) {
 			has[files.Dir] = true
 		}
 	}
-	top := filepath.Join(dir, "logs", "run_evaluation")
-	dirs, err := filepath.Glob(filepath.Join(quote(top), "*", "*", "*"))
+	dirs, err := root.Glob("logs/run_evaluation/*/*/*")
 	if err != nil {
 		return Found{}, fmt.Errorf("find logs: %w", err)
 	}
@@ -54,7 +57,7 @@ func Find(dir string) (Found, error) {
 		if has[d] {
 			continue
 		}
-		if v, ok := foreign(dir, d); ok {
+		if v, ok := foreign(root, d); ok {
 			f.Verdicts = append(f.Verdicts, v)
 		}
 	}
@@ -64,35 +67,22 @@ func Find(dir string) (Found, error) {
 	return f, nil
 }
 
-// quote makes a path a pattern that matches itself.
-func quote(path string) string {
-	var b bytes.Buffer
-	for _, r := range path {
-		switch r {
-		case '*', '?', '[', '\\':
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
 // foreign is what another harness has left of an evaluation. It is false
 // where there is no log to be judged.
-func foreign(dir, folder string) (verdicts.Verdict, bool) {
+func foreign(root *rootdir.Dir, folder string) (verdicts.Verdict, bool) {
 	log := filepath.Join(folder, "test_output.txt")
-	info, err := os.Lstat(log)
+	info, err := root.Lstat(log)
 	if err != nil || !info.Mode().IsRegular() {
 		return verdicts.Verdict{}, false
 	}
-	rel, err := filepath.Rel(dir, folder)
+	rel, err := filepath.Rel(root.Path(), folder)
 	if err != nil {
 		return verdicts.Verdict{}, false
 	}
 	model := filepath.Dir(folder)
 	id := filepath.Base(folder)
-	class := reported(filepath.Join(folder, "report.json"), id)
-	if class == evaluate.Error && cutShort(log) {
+	class := reported(root, filepath.Join(folder, "report.json"), id)
+	if class == evaluate.Error && cutShort(root, log) {
 		class = evaluate.TimedOut
 	}
 	return verdicts.Verdict{Record: evaluate.Record{
@@ -106,8 +96,8 @@ const maxReport = 64 << 20
 
 // reported is the class by a report.json: error where it is missing, or says
 // nothing.
-func reported(path, id string) evaluate.Class {
-	data, err := readSmall(path, maxReport)
+func reported(root *rootdir.Dir, path, id string) evaluate.Class {
+	data, err := root.ReadFile(path, maxReport)
 	if err != nil {
 		return evaluate.Error
 	}
@@ -123,22 +113,10 @@ func reported(path, id string) evaluate.Class {
 	return evaluate.Unresolved
 }
 
-// readSmall reads a plain file of at most so many bytes.
-func readSmall(path string, most int64) ([]byte, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > most {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a plain file of that size")}
-	}
-	return os.ReadFile(path) //nolint:gosec // the folder is the user's choice
-}
-
 // cutShort says that the harness stopped the script: it says so at the end of
 // the log.
-func cutShort(log string) bool {
-	f, err := os.Open(log) //nolint:gosec // the folder is the user's choice
+func cutShort(root *rootdir.Dir, log string) bool {
+	f, err := root.Open(log)
 	if err != nil {
 		return false
 	}

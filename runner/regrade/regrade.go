@@ -14,18 +14,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -78,7 +77,12 @@ type Kept struct {
 // that of a file that cannot be written, or the cause of ctx.
 func Folder(ctx context.Context, c Config) (Result, error) {
 	r := Result{Verdicts: len(c.Verdicts), Changed: []Change{}, Kept: []Kept{}}
-	again := evaluate.NewAgain(c.Dir, c.Editions, c.Now)
+	root, err := rootdir.Open(c.Dir)
+	if err != nil {
+		return r, fmt.Errorf("regrade: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // all is written
+	again := evaluate.NewAgain(root, c.Editions, c.Now)
 	var mu sync.Mutex
 	var workers errgroup.Group
 	workers.SetLimit(runtime.GOMAXPROCS(0))
@@ -87,7 +91,7 @@ func Folder(ctx context.Context, c Config) (Result, error) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			now, renewed, err := c.one(ctx, again, v)
+			now, renewed, err := c.one(ctx, root, again, v)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -100,10 +104,10 @@ func Folder(ctx context.Context, c Config) (Result, error) {
 			return nil
 		})
 	}
-	err := workers.Wait()
+	err = workers.Wait()
 	r.sort()
 	if err == nil && !c.DryRun && len(r.Changed)+r.Renewed > 0 {
-		err = c.summarize(r.Records)
+		err = c.summarize(root, r.Records)
 	}
 	return r, err
 }
@@ -136,7 +140,7 @@ func (r *Result) sort() {
 
 // one regrades a verdict. renewed says that something was, or would be,
 // written.
-func (c Config) one(ctx context.Context, again *evaluate.Again, v verdicts.Verdict) (now verdicts.Verdict, renewed bool, err error) {
+func (c Config) one(ctx context.Context, root *rootdir.Dir, again *evaluate.Again, v verdicts.Verdict) (now verdicts.Verdict, renewed bool, err error) {
 	row, ok := c.Rows[v.Instance]
 	if !ok {
 		return v, false, fmt.Errorf("%s has no row in the dataset", v.Instance)
@@ -146,7 +150,7 @@ func (c Config) one(ctx context.Context, again *evaluate.Again, v verdicts.Verdi
 		return v, false, err
 	}
 	for path, report := range g.Reports {
-		changed, err := c.replace(path, report)
+		changed, err := c.replace(root, path, report)
 		if err != nil {
 			return v, false, &writeError{err}
 		}
@@ -157,7 +161,7 @@ func (c Config) one(ctx context.Context, again *evaluate.Again, v verdicts.Verdi
 		return v, renewed, nil
 	}
 	if g.Changed && !c.DryRun {
-		if err := verdicts.Write(v); err != nil {
+		if err := verdicts.Write(root, v); err != nil {
 			return v, false, &writeError{err}
 		}
 	}
@@ -172,8 +176,8 @@ func (e *writeError) Error() string { return e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
 // replace writes a file in one piece, unless it says the same already.
-func (c Config) replace(path string, data []byte) (changed bool, err error) {
-	old, err := os.ReadFile(path) //nolint:gosec // a path of mini's own making
+func (c Config) replace(root *rootdir.Dir, path string, data []byte) (changed bool, err error) {
+	old, err := root.ReadFile(path, maxReport)
 	if err == nil && bytes.Equal(old, data) {
 		return false, nil
 	}
@@ -183,7 +187,7 @@ func (c Config) replace(path string, data []byte) (changed bool, err error) {
 	if c.DryRun {
 		return true, nil
 	}
-	if err := renameio.WriteFile(path, data, 0o644); err != nil {
+	if err := root.WriteFile(path, data); err != nil {
 		return false, fmt.Errorf("write %s: %w", path, err)
 	}
 	return true, nil

@@ -2,16 +2,16 @@ package regrade
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -20,12 +20,12 @@ const maxSummary = 64 << 20
 
 // summarize writes the summaries anew that are there. One that is missing was
 // never made, or has gone elsewhere; it is not made here.
-func (c Config) summarize(records []verdicts.Verdict) error {
+func (c Config) summarize(root *rootdir.Dir, records []verdicts.Verdict) error {
 	byRun := map[string][]evaluate.Record{}
 	for _, v := range records {
 		byRun[v.RunID] = append(byRun[v.RunID], v.Record)
 	}
-	entries, err := os.ReadDir(c.Dir)
+	entries, err := root.ReadDir(c.Dir)
 	if err != nil {
 		return fmt.Errorf("read run: %w", err)
 	}
@@ -35,11 +35,11 @@ func (c Config) summarize(records []verdicts.Verdict) error {
 			if !ok || !slices.ContainsFunc(records, func(r evaluate.Record) bool { return folderOf(r.Model) == model }) {
 				continue // of another run, whose id ends alike
 			}
-			if err := c.official(filepath.Join(c.Dir, e.Name()), model, id, records); err != nil {
+			if err := c.official(root, filepath.Join(c.Dir, e.Name()), model, id, records); err != nil {
 				return err
 			}
 		}
-		if err := c.own(id, records); err != nil {
+		if err := c.own(root, id, records); err != nil {
 			return err
 		}
 	}
@@ -47,8 +47,8 @@ func (c Config) summarize(records []verdicts.Verdict) error {
 }
 
 // official renews <model>.<run id>.json: of the same rows and predictions.
-func (c Config) official(path, model, id string, records []evaluate.Record) error {
-	data, err := readSmall(path, maxSummary)
+func (c Config) official(root *rootdir.Dir, path, model, id string, records []evaluate.Record) error {
+	data, err := root.ReadFile(path, maxSummary)
 	if err != nil {
 		return fmt.Errorf("read summary: %w", err)
 	}
@@ -81,7 +81,7 @@ func (c Config) official(path, model, id string, records []evaluate.Record) erro
 	if err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(path, s.JSON(), 0o644); err != nil {
+	if err := root.WriteFile(path, s.JSON()); err != nil {
 		return fmt.Errorf("write summary: %w", err)
 	}
 	return nil
@@ -103,10 +103,10 @@ func pick(records []evaluate.Record, model string) map[string]evaluate.Record {
 }
 
 // own renews mini's own summary.
-func (c Config) own(id string, records []evaluate.Record) error {
+func (c Config) own(root *rootdir.Dir, id string, records []evaluate.Record) error {
 	path := filepath.Join(c.Dir, verdicts.Folder, id+".json")
-	data, err := readSmall(path, maxSummary)
-	if os.IsNotExist(err) {
+	data, err := root.ReadFile(path, maxSummary)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	var s evaluate.Summary
@@ -128,7 +128,7 @@ func (c Config) own(id string, records []evaluate.Record) error {
 	}
 	data, err = json.MarshalIndent(s.Renewed(counted), "", "  ")
 	if err == nil {
-		err = renameio.WriteFile(path, append(data, '\n'), 0o644)
+		err = root.WriteFile(path, append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write summary: %w", err)

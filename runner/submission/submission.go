@@ -24,6 +24,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -77,7 +78,12 @@ func Write(c Config) (Result, error) {
 	if _, err := os.Lstat(c.Dir); err == nil {
 		return Result{}, fmt.Errorf("%s %w", c.Dir, ErrExists)
 	}
-	preds, err := trajectories.ReadPredictions(filepath.Join(c.Run.Dir, "preds.json"))
+	run, err := rootdir.Open(c.Run.Dir)
+	if err != nil {
+		return Result{}, fmt.Errorf("lay out submission: %w", err)
+	}
+	defer run.Close() //nolint:errcheck // only read
+	preds, err := readPredictions(run)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Result{}, err
 	}
@@ -93,7 +99,7 @@ func Write(c Config) (Result, error) {
 		return Result{}, fmt.Errorf("lay out submission: %w", err)
 	}
 	defer os.RemoveAll(temp) //nolint:errcheck // it has another name by then, or is of no use
-	r, err := c.fill(temp, preds.List)
+	r, err := c.fill(run, temp, preds.List)
 	if err == nil {
 		err = os.Chmod(temp, 0o755) //nolint:gosec // results are for sharing
 	}
@@ -106,8 +112,21 @@ func Write(c Config) (Result, error) {
 	return r, nil
 }
 
+// readPredictions reads those of a run.
+func readPredictions(run *rootdir.Dir) (trajectories.Predictions, error) {
+	path := filepath.Join(run.Path(), "preds.json")
+	f, err := run.Open(path) // what is laid out is published: a link out of the run is an error
+	if err != nil {
+		return trajectories.Predictions{}, err
+	}
+	if err := f.Close(); err != nil {
+		return trajectories.Predictions{}, err
+	}
+	return trajectories.ReadPredictions(path)
+}
+
 // fill writes everything into a new folder.
-func (c Config) fill(dir string, preds []trajectories.Prediction) (Result, error) {
+func (c Config) fill(run *rootdir.Dir, dir string, preds []trajectories.Prediction) (Result, error) {
 	preds = slices.Clone(preds)
 	slices.SortFunc(preds, func(a, b trajectories.Prediction) int { return datasets.Natural(a.InstanceID, b.InstanceID) })
 	r := Result{Predictions: len(preds), NoResult: c.without(preds)}
@@ -128,7 +147,7 @@ func (c Config) fill(dir string, preds []trajectories.Prediction) (Result, error
 		if err != nil {
 			return r, err
 		}
-		copied, err := copyFile(filepath.Join(c.Run.Dir, p.InstanceID, p.InstanceID+".traj.json"), filepath.Join(dir, "trajs", p.InstanceID+".traj"))
+		copied, err := copyFile(run, filepath.Join(c.Run.Dir, p.InstanceID, p.InstanceID+".traj.json"), filepath.Join(dir, "trajs", p.InstanceID+".traj"))
 		switch {
 		case err != nil:
 			return r, err
@@ -140,7 +159,7 @@ func (c Config) fill(dir string, preds []trajectories.Prediction) (Result, error
 		if p.Patch == "" {
 			continue // nothing is run for it, by the official harness either
 		}
-		judged, err := copyLogs(from, filepath.Join(dir, "logs", p.InstanceID))
+		judged, err := copyLogs(run, from, filepath.Join(dir, "logs", p.InstanceID))
 		switch {
 		case err != nil:
 			return r, err
@@ -208,13 +227,13 @@ func writePredictions(path string, preds []trajectories.Prediction) error {
 
 // copyLogs copies the files of one evaluation, those that there are. It is
 // false where a patch that applied has no report.
-func copyLogs(from grade.Files, to string) (judged bool, err error) {
+func copyLogs(run *rootdir.Dir, from grade.Files, to string) (judged bool, err error) {
 	if err := os.Mkdir(to, 0o755); err != nil { //nolint:gosec // results are for sharing
 		return false, err
 	}
 	any := false
 	for _, path := range []string{from.Patch, from.Script, from.Log, from.TestOutput, from.Report} {
-		copied, err := copyFile(path, filepath.Join(to, filepath.Base(path)))
+		copied, err := copyFile(run, path, filepath.Join(to, filepath.Base(path)))
 		if err != nil {
 			return false, err
 		}
@@ -229,15 +248,15 @@ func copyLogs(from grade.Files, to string) (judged bool, err error) {
 
 // copyFile copies a plain file. It is false where there is none: a link is not
 // followed, for the folder may come from a stranger.
-func copyFile(from, to string) (copied bool, err error) {
-	info, err := os.Lstat(from)
+func copyFile(run *rootdir.Dir, from, to string) (copied bool, err error) {
+	info, err := run.Lstat(from)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	in, err := os.Open(from) //nolint:gosec // below the folder of the user's choice
+	in, err := run.Open(from)
 	if err != nil {
 		return false, err
 	}

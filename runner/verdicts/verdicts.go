@@ -17,10 +17,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // Folder is where records are, within the folder of a run.
@@ -151,10 +150,10 @@ func readRecord(path string) (evaluate.Record, error) {
 }
 
 // Write replaces the file of a verdict in one piece.
-func Write(v Verdict) error {
+func Write(dir *rootdir.Dir, v Verdict) error {
 	data, err := json.MarshalIndent(v.Record, "", "  ")
 	if err == nil {
-		err = renameio.WriteFile(v.Path, append(data, '\n'), 0o644)
+		err = dir.WriteFile(v.Path, append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write verdict: %w", err)

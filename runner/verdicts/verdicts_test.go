@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -84,14 +85,19 @@ func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "verdicts", "r", "m", "a.json")
 	put(t, path, text(t, record("r", "m", "a", evaluate.Unresolved)))
-	if err := verdicts.Write(verdicts.Verdict{Path: path, Record: record("r", "m", "a", evaluate.Resolved)}); err != nil {
+	root, err := rootdir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := verdicts.Write(root, verdicts.Verdict{Path: path, Record: record("r", "m", "a", evaluate.Resolved)}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := verdicts.Read(dir)
 	if err != nil || len(f.Verdicts) != 1 || f.Verdicts[0].Class != evaluate.Resolved || f.Verdicts[0].Path != path {
 		t.Errorf("%+v, %v", f, err)
 	}
-	if err := verdicts.Write(verdicts.Verdict{Path: filepath.Join(path, "no", "folder")}); err == nil {
+	if err := verdicts.Write(root, verdicts.Verdict{Path: filepath.Join(path, "no", "folder")}); err == nil {
 		t.Error("no error where there is no folder")
 	}
 }

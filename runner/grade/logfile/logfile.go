@@ -50,8 +50,18 @@ func Open(path string, most int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := &File{f: f, packed: strings.HasSuffix(path, ".gz"), size: info.Size(), most: most}
-	if log.packed {
+	return New(f, most)
+}
+
+// New is Open for a plain file that is open. The File closes it, and so does an
+// error.
+func New(f *os.File, most int64) (*File, error) {
+	log := &File{f: f, packed: strings.HasSuffix(f.Name(), ".gz"), most: most}
+	info, err := f.Stat()
+	if err == nil {
+		log.size = info.Size()
+	}
+	if log.packed && err == nil {
 		log.size, err = log.claimed(info.Size())
 	}
 	if err == nil && log.size > most {

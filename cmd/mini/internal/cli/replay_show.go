@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/minibench/mini/runner/replay"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // save writes the findings where -o says.
@@ -25,12 +27,22 @@ func (o *replayOptions) save(rep *replayReport) error {
 		err = os.MkdirAll(o.output, 0o755) //nolint:gosec // results are for sharing
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(o.output, replayFile), append(data, '\n'), 0o644) //nolint:gosec // as above
+		err = writeIn(o.output, replayFile, append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write findings: %w", err)
 	}
 	return nil
+}
+
+// writeIn replaces a file in a folder that may be a stranger's: a link in its
+// place is not followed.
+func writeIn(dir, name string, data []byte) error {
+	root, err := rootdir.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(root.WriteFile(filepath.Join(dir, name), data), root.Close())
 }
 
 // show prints the findings: as JSON, or two tables and what they come to.
