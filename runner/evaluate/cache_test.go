@@ -34,7 +34,7 @@ func TestCacheOfManyMinis(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newStore(dir, root, shared)
+		s := newStore(Config{Cache: string(shared)}, dir, root)
 		all.Go(func() error {
 			for round := range rounds {
 				p, err := s.paths(run, "m", fmt.Sprintf("i-%d", round))

@@ -78,6 +78,13 @@ type Config struct {
 	// Cache is a folder of verdicts that several runs share; empty means that
 	// only those of Folder are reused.
 	Cache string
+	// Key is a secret of the user's, which records in Folder are sealed with. A
+	// record without that seal may be a stranger's: its patch is evaluated again.
+	// With an empty key no record of an earlier session is reused.
+	Key []byte
+	// TrustLogs grades the saved log of such a record instead, where it has one.
+	// The new record says so (Record.ForeignLog).
+	TrustLogs bool
 	// Selected are the instances of the dataset, of which the official summary
 	// speaks; empty means those that were submitted.
 	Selected []string
@@ -159,7 +166,7 @@ func Begin(ctx context.Context, c Config) (*Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newStore(c.Folder.Dir(), c.Folder.Root(), cache(c.Cache))
+	s := newStore(c, c.Folder.Dir(), c.Folder.Root())
 	warnings, err := s.read()
 	if err != nil {
 		return nil, err
@@ -176,6 +183,10 @@ func Begin(ctx context.Context, c Config) (*Evaluator, error) {
 		e.changed.Broadcast()
 	})
 	c.Log.Emit(runner.Event{Type: runner.EvaluationStarted, Total: len(c.Selected), Workers: c.Workers})
+	if n := len(s.foreign); n > 0 && !c.TrustLogs {
+		warnings = append(warnings, fmt.Sprintf("%d of the verdicts in this folder are not this user's, or rest on logs made elsewhere: "+
+			"their tests are run again; mini eval --trust-logs grades their saved logs instead", n))
+	}
 	for _, text := range warnings {
 		c.Log.Emit(runner.Event{Type: runner.Warning, Text: text})
 	}

@@ -177,7 +177,7 @@ type bench struct {
 func newBench(t testing.TB, boxes evaluate.Sandboxes) *bench {
 	t.Helper()
 	return &bench{t: t, dir: t.TempDir(), config: evaluate.Config{
-		Sandboxes: boxes, RunID: "r1", Workers: 1, MiniVersion: "1.0", Network: "none", Profile: "test",
+		Sandboxes: boxes, RunID: "r1", Workers: 1, MiniVersion: "1.0", Network: "none", Profile: "test", Key: []byte("the user's"),
 	}}
 }
 

@@ -26,7 +26,7 @@ func (c Config) Known(dir string) (func(ctx context.Context, t Task) (Class, err
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read verdicts: %w", err)
 	}
-	s := newStore(dir, root, cache(c.Cache))
+	s := newStore(c, dir, root)
 	if _, err := s.read(); err != nil {
 		return nil, err
 	}

@@ -55,6 +55,12 @@ type Record struct {
 	// Regraded are the verdicts from before the logs were judged again, oldest
 	// first.
 	Regraded []Regraded `json:"regraded,omitempty"`
+	// ForeignLog says that the verdict rests on a log that was made elsewhere: it
+	// came with the folder, and was graded without running the tests.
+	ForeignLog bool `json:"foreign_log,omitempty"`
+	// Seal is the HMAC-SHA256 of the rest of the record, in hex, with the key of
+	// the user who made it. A record without the user's seal is not reused.
+	Seal string `json:"seal,omitempty"`
 }
 
 // Basis is what a verdict rests on. Where any of it differs, but for the

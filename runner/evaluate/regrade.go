@@ -39,6 +39,8 @@ type Regrade struct {
 	Reports map[string][]byte
 	// Changed says that something is new, be it only what the verdict rests on.
 	Changed bool
+
+	judged Record // by the logs alone, changed or not
 }
 
 // ErrNotRegraded is wrapped by the error for a verdict that its logs cannot
@@ -51,13 +53,21 @@ type Again struct {
 	dir      *rootdir.Dir
 	editions []datasets.Edition
 	now      time.Time
+	key      []byte
 	reading  *semaphore.Weighted // the memory for logs
 }
 
-// NewAgain judges in this folder. The editions are those of the rows, and now
-// is when the earlier verdicts are given up.
-func NewAgain(dir *rootdir.Dir, editions []datasets.Edition, now time.Time) *Again {
-	return &Again{dir: dir, editions: editions, now: now, reading: semaphore.NewWeighted(memory)}
+// NewAgain judges in this folder. The editions are those of the rows, now is
+// when the earlier verdicts are given up, and key seals records (Config.Key). The
+// verdict of a record without that seal rests on a log made elsewhere.
+func NewAgain(dir *rootdir.Dir, editions []datasets.Edition, now time.Time, key []byte) *Again {
+	again := newAgain(dir, editions, now, semaphore.NewWeighted(memory))
+	again.key = key
+	return again
+}
+
+func newAgain(dir *rootdir.Dir, editions []datasets.Edition, now time.Time, reading *semaphore.Weighted) *Again {
+	return &Again{dir: dir, editions: editions, now: now, reading: reading}
 }
 
 // Judge gives the verdict of a record anew. What
@@ -115,7 +125,7 @@ func (again *Again) Judge(ctx context.Context, r Record, in datasets.Instance) (
 	}
 	r.Flags = append(slices.DeleteFunc(slices.Clone(r.Flags), ofLog), r.verdictRun().Flags...)
 	g.without(&r, old)
-	out := Regrade{Record: r, Reports: g.reports}
+	out := Regrade{Record: r, Reports: g.reports, judged: r}
 	out.Changed = r.Class != old.Class || r.Resolution != old.Resolution || r.Basis.RowSHA256 != old.Basis.RowSHA256 ||
 		r.Basis.Parser != old.Basis.Parser || r.Basis.ParserRelease != old.Basis.ParserRelease || r.Basis.EvalType != old.Basis.EvalType
 	if !out.Changed {
@@ -126,7 +136,9 @@ func (again *Again) Judge(ctx context.Context, r Record, in datasets.Instance) (
 		Time: again.now, Class: old.Class, Resolution: old.Resolution, Reason: old.Reason, RowSHA256: old.Basis.RowSHA256,
 		Parser: old.Basis.Parser, ParserRelease: old.Basis.ParserRelease, EvalType: old.Basis.EvalType,
 	})
-	return out, nil
+	out.Record.ForeignLog = old.ForeignLog || !old.isSealed(again.key)
+	out.Record, err = out.Record.sealed(again.key)
+	return out, err
 }
 
 // noAsset stands for files that were there when the log was made.

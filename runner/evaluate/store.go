@@ -32,6 +32,12 @@ type store struct {
 	dir   string       // of the run
 	root  *rootdir.Dir // the same; nil where it is not there yet
 	cache cache
+	key   []byte // of the user; see Config.Key
+	trust bool   // Config.TrustLogs
+
+	// foreign has the records of the folder that are not reused as they are, by
+	// path; it is not changed after read.
+	foreign map[string]Record
 
 	mu     sync.Mutex
 	byPath map[string]Record // what is in the folder, by path
@@ -39,8 +45,11 @@ type store struct {
 	rests  map[string]string // key of a patch without its suspect hunks -> path of the record whose run it is
 }
 
-func newStore(dir string, root *rootdir.Dir, shared cache) *store {
-	return &store{dir: dir, root: root, cache: shared, byPath: map[string]Record{}, byKey: map[string]string{}, rests: map[string]string{}}
+func newStore(c Config, dir string, root *rootdir.Dir) *store {
+	return &store{
+		dir: dir, root: root, cache: cache(c.Cache), key: c.Key, trust: c.TrustLogs,
+		foreign: map[string]Record{}, byPath: map[string]Record{}, byKey: map[string]string{}, rests: map[string]string{},
+	}
 }
 
 // read reads what earlier evaluations left. Records that cannot be read are not
@@ -62,7 +71,12 @@ func (s *store) read() (warnings []string, err error) {
 			warnings = append(warnings, err.Error()+"; the patch is evaluated again")
 			continue
 		}
-		s.keep(path, r)
+		if r.isSealed(s.key) && (!r.ForeignLog || s.trust) {
+			r.Seal = "" // it is made when the record is written
+			s.keep(path, r)
+		} else {
+			s.foreign[path] = r
+		}
 	}
 	return warnings, nil
 }
@@ -157,7 +171,11 @@ func (s *store) own(path string) (Record, bool) {
 
 // write puts a record into the folder.
 func (s *store) write(p paths, r Record) error {
-	if err := writeJSON(s.root, p.record, r); err != nil {
+	sealed, err := r.sealed(s.key)
+	if err == nil {
+		err = writeJSON(s.root, p.record, sealed)
+	}
+	if err != nil {
 		return err
 	}
 	s.keep(p.record, r)

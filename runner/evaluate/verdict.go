@@ -85,14 +85,45 @@ func (e *Evaluator) newRecord(j *job, basis Basis) Record {
 func (e *Evaluator) reuse(ctx context.Context, j *job) (Record, error) {
 	basis, own, holds := e.held(ctx, j)
 	if holds {
-		j.reused = true
-		return own, nil
+		if _, ours := e.store.own(j.paths.record); ours {
+			j.reused = true
+			return own, nil
+		}
+		r, err := e.gradeForeign(ctx, j, own)
+		if err != nil || r.Class.Final() {
+			return r, err
+		}
 	}
 	return e.adopt(j, basis.Key)
 }
 
+// gradeForeign grades the log of a record that came with the folder. Its class is
+// empty where that log gives no verdict.
+func (e *Evaluator) gradeForeign(ctx context.Context, j *job, own Record) (Record, error) {
+	run := *own.verdictRun()
+	run.Dir = e.relative(j.paths.official.Dir)
+	// Nothing else that it says is believed.
+	own = Record{Format: Format, Instance: own.Instance, Model: own.Model, RunID: j.run.ID(), Sample: j.further(), Basis: own.Basis, Runs: []Attempt{run}}
+	g, err := newAgain(e.store.root, e.config.Editions, e.began, e.reading).Judge(ctx, own, j.Instance)
+	if ctx.Err() != nil {
+		return Record{}, context.Cause(ctx)
+	}
+	if err != nil {
+		return Record{}, nil //nolint:nilerr // the log cannot be graded: the tests are run
+	}
+	for path, report := range g.Reports {
+		if err := writeFile(e.store.root, path, report); err != nil {
+			return Record{}, err
+		}
+	}
+	r := g.judged
+	j.reused, r.ForeignLog = r.Class.Final(), true
+	return r, e.enter(j, &r)
+}
+
 // held is the basis of a job as far as it is known without a sandbox, and the
-// record at the job's own place, where that has a verdict that holds.
+// record at the job's own place, where that has a verdict that holds. With
+// Config.TrustLogs it may be a foreign one, with a log that can be graded.
 func (e *Evaluator) held(ctx context.Context, j *job) (basis Basis, own Record, holds bool) {
 	basis = j.plan.basis
 	if s, ok := e.config.Sandboxes.(Identifying); ok {
@@ -102,6 +133,13 @@ func (e *Evaluator) held(ctx context.Context, j *job) (basis Basis, own Record, 
 		}
 	}
 	own, ok := e.store.own(j.paths.record)
+	if !ok && e.config.TrustLogs {
+		own = e.store.foreign[j.paths.record].clone()
+		switch own.verdictClass() {
+		case Resolved, Unresolved, Error:
+			ok = own.verdictRun() != nil
+		}
+	}
 	if ok && basis.image() == "" {
 		// The image is not here now, and was when the verdict was given.
 		basis = basis.inImage(Image{own.Basis.ImageID, own.Basis.ImageDigest, own.Basis.ImageArch})

@@ -38,6 +38,7 @@ type Config struct {
 	Editions []datasets.Edition // that the rows are from
 	DryRun   bool               // write nothing
 	Now      time.Time
+	Key      []byte // of the user; see evaluate.Config
 }
 
 // Result is what came of it.
@@ -82,7 +83,7 @@ func Folder(ctx context.Context, c Config) (Result, error) {
 		return r, fmt.Errorf("regrade: %w", err)
 	}
 	defer root.Close() //nolint:errcheck // all is written
-	again := evaluate.NewAgain(root, c.Editions, c.Now)
+	again := evaluate.NewAgain(root, c.Editions, c.Now, c.Key)
 	var mu sync.Mutex
 	var workers errgroup.Group
 	workers.SetLimit(runtime.GOMAXPROCS(0))

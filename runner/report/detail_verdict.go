@@ -35,6 +35,8 @@ type Judgement struct {
 	Flags       []suspect.Finding     `json:"flags,omitempty"`
 	// Without is whether it is resolved when the flagged hunks are dropped.
 	Without *bool `json:"resolved_without_suspect,omitempty"`
+	// ForeignLog says that it rests on a log that was made elsewhere.
+	ForeignLog bool `json:"foreign_log,omitempty"`
 	// Gold and Noop are the baseline of the machine.
 	Gold evaluate.Class `json:"gold,omitempty"`
 	Noop evaluate.Class `json:"noop,omitempty"`
@@ -66,7 +68,7 @@ func (d *Detail) Judge(found verdicts.Found, own Submissions) {
 		r := base.complete(v.Record)
 		j := Judgement{
 			RunID: r.RunID, Model: r.Model, Class: r.Class, Reason: r.Reason, Hint: r.Hint, Stale: own.stale(r), Seconds: r.Seconds,
-			Runs: len(r.Runs), Flags: r.Flags, Without: r.ResolvedWithoutSuspect, Gold: r.Gold, Noop: r.Noop, took: own.has(r) && r.Sample <= 1 && r.Reused == "",
+			Runs: len(r.Runs), Flags: r.Flags, Without: r.ResolvedWithoutSuspect, ForeignLog: r.ForeignLog, Gold: r.Gold, Noop: r.Noop, took: own.has(r) && r.Sample <= 1 && r.Reused == "",
 		}
 		var unread []string
 		j.RunList, unread = runsOf(found.Dir, r)
@@ -124,6 +126,9 @@ func (j Judgement) text(dir string, width int) string {
 			without = "resolved"
 		}
 		b.WriteString(paragraph("without the flagged hunks: "+without, width, 2, 1))
+	}
+	if j.ForeignLog {
+		b.WriteString(paragraph("graded by a log that was made elsewhere; its tests were not run here", width, 2, 1))
 	}
 	if q := (evaluate.Quarantined{Gold: j.Gold, Noop: j.Noop}); q.Gold != "" && q.Gold != evaluate.Resolved || q.Noop == evaluate.Resolved {
 		b.WriteString(paragraph("quarantined here ("+wrongWith(q)+")", width, 2, 1))

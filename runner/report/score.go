@@ -54,8 +54,8 @@ type Score struct {
 	// no verdict counts as not resolved there, as with the official harness.
 	Instances int   `json:"instances"`
 	Rate      Share `json:"rate"`
-	// Trusted leaves out the quarantined instances; nil where there are none, and
-	// of a baseline.
+	// Trusted leaves out the quarantined instances; nil where there are none or no
+	// others, and of a baseline.
 	Trusted *Share `json:"without_quarantined,omitempty"`
 	// LikePeers takes the diffs that mini submitted at a limit for nothing, as
 	// agents do that submit nothing there; nil where there are none.
@@ -73,6 +73,9 @@ type Score struct {
 	Flagged int            `json:"flagged"`
 	Swayed  []Swayed       `json:"changed_without_suspect,omitempty"`
 
+	// ForeignLogs are the instances whose verdict rests on a log that came with the
+	// folder.
+	ForeignLogs []string `json:"foreign_logs,omitempty"`
 	// Told are the verdicts that need a reason, by class: unstable,
 	// infrastructure and error.
 	Told        []Told                 `json:"reasons,omitempty"`
@@ -200,6 +203,9 @@ func (t *scoring) add(r evaluate.Record) {
 	if r.Reused != "" {
 		t.Reused++
 	}
+	if r.ForeignLog {
+		t.ForeignLogs = append(t.ForeignLogs, r.Instance)
+	}
 	if !slices.Contains(t.Models, r.Model) {
 		t.Models = append(t.Models, r.Model)
 	}
@@ -289,6 +295,9 @@ func (t *scoring) rates() {
 		if _, ok := t.quarantined[id]; ok {
 			resolved--
 		}
+	}
+	if t.Instances == len(t.Quarantined) {
+		return // a rate of nothing
 	}
 	trusted := share(resolved, t.Instances-len(t.Quarantined))
 	t.Trusted = &trusted

@@ -200,6 +200,7 @@ func (s Score) remarks(width int) string {
 		ids = append(ids, c.ID)
 	}
 	b.WriteString(listed(fmt.Sprintf("%d otherwise without the flagged hunks", len(ids)), ids, width, 2))
+	b.WriteString(listed(fmt.Sprintf("%d graded by logs made elsewhere", len(s.ForeignLogs)), s.ForeignLogs, width, 2))
 	ids = nil
 	for _, q := range s.Quarantined {
 		ids = append(ids, fmt.Sprintf("%s (%s)", q.Instance, wrongWith(q)))

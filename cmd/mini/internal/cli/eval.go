@@ -21,6 +21,7 @@ type evalOptions struct {
 	output      string
 	runID       string
 	skipUnknown bool
+	trustLogs   bool
 	dryRun      bool
 	progress    string
 	json        bool
@@ -39,7 +40,7 @@ func newEval(kill context.Context, s Streams) *cobra.Command {
 PREDS is a file of predictions, the folder of a run, gold or noop.`,
 		Example: `  mini eval --subset verified -p preds.json -w 4
   mini eval -p runs/first                 what a run submitted, in its folder`,
-		Annotations: map[string]string{groupsKey: "patches: predictions skip-unknown; rows: subset split instance filter+slice; " +
+		Annotations: map[string]string{groupsKey: "patches: predictions skip-unknown trust-logs; rows: subset split instance filter+slice; " +
 			"sandbox: workers timeout eval-network; run: output run-id rerun-failed cache config dry-run; output: progress+json"},
 		Args: evalArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runEval(cmd.Context(), kill, s, o) },
@@ -52,6 +53,7 @@ func (o *evalOptions) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVarP(&o.patches, "predictions", "p", "", "a file, a run, gold or noop: `PREDS`")
 	f.BoolVar(&o.skipUnknown, "skip-unknown", false, "pass over what cannot be graded")
+	f.BoolVar(&o.trustLogs, "trust-logs", false, "grade logs that came with the folder")
 	o.subsetFlags.flags(f)
 	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "only this `ID`; repeatable")
 	f.StringVar(&o.selection.Filter, "filter", "", "ids that begin with `RE`; then rows S")

@@ -99,6 +99,10 @@ func (j *job) newJudge(
 	ctx, g.stop = context.WithCancel(ctx)
 	c := j.evalConfig()
 	c.Folder, c.Log, c.Sandboxes = folder, log, judging{g.boxes, g}
+	if c.Key, err = makeVerdictKey(); err != nil {
+		g.stop()
+		return nil, before(err)
+	}
 	if g.evaluator, err = evaluate.Begin(ctx, c); err != nil {
 		g.stop()
 		return nil, before(err)

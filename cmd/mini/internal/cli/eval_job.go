@@ -24,6 +24,10 @@ func (j *evalJob) run(ctx, kill context.Context, s Streams) error {
 	if err := checkCache(j.cfg.Eval.Cache); err != nil {
 		return err
 	}
+	var err error
+	if j.key, err = makeVerdictKey(); err != nil {
+		return before(err)
+	}
 	// The engine is asked before the folder is made: where none answers, nothing
 	// is left behind.
 	var log *runner.Log

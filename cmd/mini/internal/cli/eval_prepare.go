@@ -29,6 +29,7 @@ type evalJob struct {
 	tasks    []evaluate.Task
 	notes    []string // what is passed over and what is odd, a sentence each
 	dir      string
+	key      []byte // that seals the user's verdicts; nil where there is none yet
 	display  string
 }
 
@@ -58,7 +59,11 @@ func (o *evalOptions) prepare(ctx context.Context, s Streams) (*evalJob, error) 
 	if _, err := grade.NewRun(".", o.runID); err != nil {
 		return nil, usagef("--run-id: %w", err)
 	}
-	j := &evalJob{evalOptions: o, cfg: cfg, patches: p, display: kind, dir: o.folder(p)}
+	key, err := readVerdictKey()
+	if err != nil {
+		return nil, err
+	}
+	j := &evalJob{evalOptions: o, cfg: cfg, patches: p, display: kind, dir: o.folder(p), key: key}
 	if err := runner.Fit(j.dir); err != nil {
 		return nil, err
 	}
@@ -213,6 +218,7 @@ func (j *evalJob) makeTasks(byID map[string]trajectories.Prediction) error {
 func (j *evalJob) config() evaluate.Config {
 	c := evalSettings(j.cfg)
 	c.RunID, c.Selected, c.Editions = j.runID, j.selected, j.set.Editions
+	c.Key, c.TrustLogs = j.key, j.trustLogs
 	return c
 }
 

@@ -79,12 +79,16 @@ func (o *regradeOptions) run(ctx context.Context, s Streams, dir string) error {
 	if err != nil {
 		return before(err)
 	}
+	key, err := readVerdictKey()
+	if err != nil {
+		return before(err)
+	}
 	rows, editions, err := o.rows(ctx, s, dir, found)
 	if err != nil {
 		return before(err)
 	}
 	res, err := regrade.Folder(ctx, regrade.Config{
-		Dir: dir, Verdicts: found.Verdicts, Rows: rows, Editions: editions, DryRun: o.dryRun, Now: time.Now(),
+		Dir: dir, Verdicts: found.Verdicts, Rows: rows, Editions: editions, DryRun: o.dryRun, Now: time.Now(), Key: key,
 	})
 	if err == nil && folder != nil {
 		err = folder.EnterVerdicts()

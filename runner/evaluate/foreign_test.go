@@ -1,0 +1,188 @@
+package evaluate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/rootdir"
+)
+
+const record = "verdicts/r1/m/minidemo__ledger-17.json"
+
+// fails are sandboxes in which the tests fail.
+func fails() *fakeBoxes {
+	return script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
+		return say(c, logOf(in, "FAILED", 1), env.Result{ExitCode: 1})
+	})
+}
+
+// TestForeignVerdicts: a verdict that came with the folder is not believed,
+// whatever a stranger has written. Its log is graded where that is asked for.
+func TestForeignVerdicts(t *testing.T) {
+	claim := func(b *bench) error {
+		return change(filepath.Join(b.dir, record), func(r *evaluate.Record) {
+			r.Class, r.Resolution, r.Reason = evaluate.Resolved, "RESOLVED_FULL", ""
+			r.Runs[0].Class, r.Runs[0].Resolution, r.Runs[0].Reason = evaluate.Resolved, "RESOLVED_FULL", ""
+		})
+	}
+	for name, c := range map[string]struct {
+		change func(b *bench) error
+		trust  bool
+		starts int // of sandboxes, of both sessions
+		class  evaluate.Class
+	}{
+		"of this user":                  {func(*bench) error { return nil }, false, 1, evaluate.Unresolved},
+		"of this user, trusted":         {func(*bench) error { return nil }, true, 1, evaluate.Unresolved},
+		"of another user":               {func(b *bench) error { b.config.Key = []byte("another"); return nil }, false, 2, evaluate.Unresolved},
+		"of another user, trusted":      {func(b *bench) error { b.config.Key = []byte("another"); return nil }, true, 1, evaluate.Unresolved},
+		"without a key":                 {func(b *bench) error { b.config.Key = nil; return nil }, false, 2, evaluate.Unresolved},
+		"changed":                       {claim, false, 2, evaluate.Unresolved},
+		"changed, and the log trusted":  {claim, true, 1, evaluate.Unresolved},
+		"of before there were seals":    {func(b *bench) error { return change(filepath.Join(b.dir, record), func(r *evaluate.Record) { r.Seal = "" }) }, false, 2, evaluate.Unresolved},
+		"with a log that has no result": {func(b *bench) error { return os.WriteFile(filepath.Join(b.dir, tree, "test_output.txt"), nil, 0o600) }, false, 1, evaluate.Unresolved},
+		"a log of another patch": {func(b *bench) error {
+			return errors.Join(claim(b), os.WriteFile(filepath.Join(b.dir, tree, "patch.diff"), []byte("x"), 0o600))
+		}, true, 2, evaluate.Unresolved},
+		"did not apply, by its own words": {func(b *bench) error {
+			return change(filepath.Join(b.dir, record), func(r *evaluate.Record) {
+				r.Class, r.Runs[0].Class = evaluate.ApplyFailed, evaluate.ApplyFailed
+			})
+		}, true, 2, evaluate.Unresolved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			boxes := fails()
+			b := newBench(t, identified{boxes})
+			b.run(t.Context(), predict(t, fix))
+			if err := c.change(b); err != nil {
+				t.Fatal(err)
+			}
+			b.config.TrustLogs = c.trust
+			b.events = nil
+			s := b.run(t.Context(), predict(t, fix))
+			if boxes.starts != c.starts || s.Count(c.class) != 1 || s.Reused != 2-c.starts {
+				t.Errorf("%d starts, %d reused, %v; want %d starts, %s", boxes.starts, s.Reused, s.ByClass, c.starts, c.class)
+			}
+			foreign := strings.HasSuffix(name, "trusted") && name != "of this user, trusted"
+			if r := s.Records[0]; r.ForeignLog != foreign {
+				t.Errorf("the record says %v of its log", r.ForeignLog)
+			}
+			warned := false
+			for _, e := range b.events {
+				warned = warned || e.Type == runner.Warning && strings.Contains(e.Text, "1 of the verdicts in this folder are not this user's")
+			}
+			if warned != (c.starts == 2 && !c.trust) {
+				t.Errorf("warned: %v", warned)
+			}
+			// It holds from now on, and says for ever what it rests on.
+			starts := boxes.starts
+			if s := b.run(t.Context(), predict(t, fix)); len(b.config.Key) > 0 && (boxes.starts != starts || s.Records[0].ForeignLog != foreign) {
+				t.Errorf("the same again: %d starts, foreign %v", boxes.starts-starts, s.Records[0].ForeignLog)
+			}
+			b.config.TrustLogs = false
+			if s := b.run(t.Context(), predict(t, fix)); foreign && (boxes.starts != starts+1 || s.Records[0].ForeignLog) {
+				t.Errorf("later, without trust: %d starts, foreign %v", boxes.starts-starts, s.Records[0].ForeignLog)
+			}
+		})
+	}
+}
+
+// TestForeignBaseline: a stranger's word quarantines no instance.
+func TestForeignBaseline(t *testing.T) {
+	b := newBench(t, identified{fails()})
+	b.run(t.Context(), evaluate.Gold(row(t)))
+	b.config.Key = []byte("another")
+	if s := b.run(t.Context(), predict(t, fix)); len(s.Quarantined) > 0 {
+		t.Errorf("quarantined: %v", s.Quarantined)
+	}
+}
+
+// TestLinksOut: an evaluation in a stranger's folder changes nothing outside of
+// it, and says which link is in the way.
+func TestLinksOut(t *testing.T) {
+	const id = "minidemo__ledger-17"
+	for _, link := range []string{
+		"logs", "logs/run_evaluation", "logs/run_evaluation/r1", "logs/run_evaluation/r1/m", "logs/run_evaluation/r1/m/" + id,
+		"verdicts", "verdicts/r1", "verdicts/r1/m", "verdicts/r1/m/" + id, record, "m.r1.json", "verdicts/r1.json",
+		"logs/run_evaluation/r1/m/" + id + "/test_output.txt", "logs/run_evaluation/r1/run.json",
+	} {
+		for _, again := range []bool{false, true} { // with another patch
+			name := link
+			if again {
+				name += ", another patch"
+			}
+			t.Run(name, func(t *testing.T) {
+				boxes := &fakeBoxes{image: "sha256:aa"}
+				b := newBench(t, identified{boxes})
+				b.run(t.Context(), predict(t, fix))
+				outside := filepath.Join(t.TempDir(), "outside")
+				at := filepath.Join(b.dir, link)
+				if err := os.Rename(at, outside); errors.Is(err, fs.ErrNotExist) { // of further runs there are none
+					err = os.MkdirAll(filepath.Join(outside, "2"), 0o700)
+					if err != nil {
+						t.Fatal(err)
+					}
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink(outside, at); err != nil {
+					t.Fatal(err)
+				}
+				before := contents(t, outside)
+				patch := fix
+				if again {
+					patch += "\n"
+				}
+				folder, err := runner.Open(b.dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer folder.Close()
+				b.config.Folder, b.config.Log = folder, runner.NewLog(folder, nil)
+				s, err := evaluate.Run(t.Context(), b.config, []evaluate.Task{predict(t, patch)})
+				if info, failed := os.Lstat(at); failed == nil && info.Mode()&fs.ModeSymlink != 0 && !strings.HasSuffix(link, "run.json") {
+					// It is in the way still, unless there was nothing to be written.
+					if out, ok := errors.AsType[*rootdir.LinkError](err); (again || strings.Count(link, "/") < 2) && (!ok || out.Path != at) {
+						t.Errorf("error %v, want one that names the link", err)
+					}
+				} else if err != nil || s.Count(evaluate.Resolved) != 1 {
+					t.Errorf("%v, %v", s.ByClass, err)
+				}
+				if after := contents(t, outside); after != before {
+					t.Errorf("outside was:\n%s\nand is:\n%s", before, after)
+				}
+			})
+		}
+	}
+}
+
+// contents are the files in a folder, or the one of that name, as a text.
+func contents(t *testing.T, path string) string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(path, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			all = append(all, path)
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all = append(all, path, string(data))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
