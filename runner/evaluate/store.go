@@ -194,10 +194,16 @@ func (s *store) share(p paths, r Record) error {
 // leave a record beside files that are not its own, and nobody is to take them
 // over from now on.
 func (s *store) clear(p paths) error {
+	all := []string{p.record, p.further, p.official.Dir}
+	for _, path := range all { // what cannot be cleared is found before any of it is lost
+		if _, err := s.root.Lstat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("clear %s: %w", path, err)
+		}
+	}
 	s.mu.Lock()
 	delete(s.byPath, p.record)
 	s.mu.Unlock()
-	for _, path := range []string{p.record, p.further, p.official.Dir} {
+	for _, path := range all {
 		if err := s.root.RemoveAll(path); err != nil {
 			return fmt.Errorf("clear %s: %w", path, err)
 		}
