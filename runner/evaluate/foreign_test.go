@@ -40,14 +40,16 @@ func TestForeignVerdicts(t *testing.T) {
 		starts int // of sandboxes, of both sessions
 		class  evaluate.Class
 	}{
-		"of this user":                  {func(*bench) error { return nil }, false, 1, evaluate.Unresolved},
-		"of this user, trusted":         {func(*bench) error { return nil }, true, 1, evaluate.Unresolved},
-		"of another user":               {func(b *bench) error { b.config.Key = []byte("another"); return nil }, false, 2, evaluate.Unresolved},
-		"of another user, trusted":      {func(b *bench) error { b.config.Key = []byte("another"); return nil }, true, 1, evaluate.Unresolved},
-		"without a key":                 {func(b *bench) error { b.config.Key = nil; return nil }, false, 2, evaluate.Unresolved},
-		"changed":                       {claim, false, 2, evaluate.Unresolved},
-		"changed, and the log trusted":  {claim, true, 1, evaluate.Unresolved},
-		"of before there were seals":    {func(b *bench) error { return change(filepath.Join(b.dir, record), func(r *evaluate.Record) { r.Seal = "" }) }, false, 2, evaluate.Unresolved},
+		"of this user":                 {func(*bench) error { return nil }, false, 1, evaluate.Unresolved},
+		"of this user, trusted":        {func(*bench) error { return nil }, true, 1, evaluate.Unresolved},
+		"of another user":              {func(b *bench) error { b.config.Key = []byte("another"); return nil }, false, 2, evaluate.Unresolved},
+		"of another user, trusted":     {func(b *bench) error { b.config.Key = []byte("another"); return nil }, true, 1, evaluate.Unresolved},
+		"without a key":                {func(b *bench) error { b.config.Key = nil; return nil }, false, 2, evaluate.Unresolved},
+		"changed":                      {claim, false, 2, evaluate.Unresolved},
+		"changed, and the log trusted": {claim, true, 1, evaluate.Unresolved},
+		"of before there were seals": {func(b *bench) error {
+			return change(filepath.Join(b.dir, record), func(r *evaluate.Record) { r.Seal = "" })
+		}, false, 2, evaluate.Unresolved},
 		"with a log that has no result": {func(b *bench) error { return os.WriteFile(filepath.Join(b.dir, tree, "test_output.txt"), nil, 0o600) }, false, 1, evaluate.Unresolved},
 		"a log of another patch": {func(b *bench) error {
 			return errors.Join(claim(b), os.WriteFile(filepath.Join(b.dir, tree, "patch.diff"), []byte("x"), 0o600))
