@@ -58,7 +58,7 @@ type Config struct {
 	// the attempt.
 	Autosubmit bool `yaml:"autosubmit" json:"autosubmit"`
 	// Submission says what the text after the submit line is: SubmissionPatch
-	// holds it against a clean tree and, where it is empty or does not apply,
+	// holds it against the files of the start and, where it is empty or does not apply,
 	// takes the working diff; SubmissionText, or empty, keeps it as it is.
 	Submission string `yaml:"submission" json:"submission,omitempty"`
 	// NoTree says that the repository is somebody else's affair: it is not looked

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -57,6 +58,8 @@ type Past struct {
 	Warnings []string
 	// Limits are those that a person raised last; nil where nobody did.
 	Limits *Limits
+	// Files are how they were at the beginning; nil where that is not on record.
+	Files *worktree.State
 	// Submitted says that the work was handed in: nothing is left to be done of
 	// the last reply, and the attempt goes on only where somebody says what with.
 	Submitted bool
@@ -247,6 +250,12 @@ func (p *Past) add(s *sitting, r trajectories.Record) error {
 		*s = sitting{}
 	case trajectories.TypeReplay: // making a sandbox anew is no work
 		s.from, s.to = r.Time, r.Time
+	case trajectories.TypeStart:
+		var start trajectories.Start
+		if err := json.Unmarshal(r.Data, &start); err != nil {
+			return fmt.Errorf("record %d: %w", r.ID, err)
+		}
+		p.Files = &worktree.State{Base: start.Base, Tree: start.Tree, Patch: start.Patch, Ignored: start.Ignored, Left: start.Left}
 	case trajectories.TypeLimits:
 		p.Limits = &Limits{}
 		if err := json.Unmarshal(r.Data, p.Limits); err != nil {

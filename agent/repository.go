@@ -74,17 +74,43 @@ func scrubRecord(p worktree.Proof, err error) trajectories.Scrub {
 	return rec
 }
 
-// open remembers the commit that diffs are against.
+// open remembers the files as they are, which diffs are against. In a folder of
+// the user's the next session has to know them too; and that they cannot be
+// remembered costs no more than the diff there.
 func (r *run) open(ctx context.Context) error {
 	if r.cfg.NoTree {
 		return nil
 	}
-	tree, err := worktree.Open(ctx, r.Environment, worktree.Config{Exclude: r.cfg.PatchExclude, MaxPatch: r.cfg.MaxPatch})
-	if err != nil {
+	cfg := worktree.Config{Exclude: r.cfg.PatchExclude, MaxPatch: r.cfg.MaxPatch}
+	if r.Past != nil && r.Past.Rebuild == nil {
+		cfg.Start = r.Past.Files
+	}
+	tree, err := worktree.Open(ctx, r.Environment, cfg)
+	_, lost := errors.AsType[*env.Error](err)
+	switch {
+	case lost || err != nil && ctx.Err() != nil:
 		return orCause(ctx, err)
+	case err != nil && r.info.Disposable:
+		return &env.Error{Status: env.SetupFailed, Op: "open repository", Hint: hintOf(err), Err: err}
+	case err != nil:
+		tree = &worktree.Tree{Missing: "nothing to take a diff against (" + err.Error() + ")"}
+	case tree.Base != "" && cfg.Start == nil && !r.info.Disposable:
+		s := tree.Start()
+		rec := trajectories.Start{Base: s.Base, Tree: s.Tree, Patch: s.Patch, Ignored: s.Ignored, Left: s.Left}
+		if _, err := r.Recorder.Append(trajectories.TypeStart, rec); err != nil {
+			return err
+		}
 	}
 	r.tree = tree
 	return nil
+}
+
+// hintOf says what can be done about a repository of which no tree can be taken.
+func hintOf(err error) string {
+	if errors.Is(err, worktree.ErrNoRoom) {
+		return "give the sandbox a disk with room, such as a larger environment.shm_size"
+	}
+	return "look at the files that the error names; agent.max_patch_bytes bounds a patch"
 }
 
 // orCause is why ctx ended, if it did; else err.
@@ -96,7 +122,7 @@ func orCause(ctx context.Context, err error) error {
 }
 
 // submit decides what the agent's submission is, where a patch is expected:
-// its text, if git apply takes it on a clean tree; nothing yet, the first time
+// its text, if git apply takes it on the files of the start; nothing yet, the first time
 // that git does not; else the working diff.
 func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error {
 	r.handedIn = &a
@@ -163,10 +189,17 @@ func (r *run) keepDiff(ctx context.Context, out *trajectories.Outcome) {
 	diff, err := r.tree.Diff(ctx)
 	r.recordDiff(diff, err, trajectories.Seconds(time.Since(start)), out)
 	wanted := out.Class == trajectories.Limit && r.cfg.Autosubmit || out.Source == trajectories.SourceWorktree
-	lost, isLost := errors.AsType[*env.Error](err)
+	if err == nil && wanted && len(diff.Patch) == 0 && diff.OmittedCount > 0 {
+		err = errors.New("all that changed was left out: " + omitted(diff))
+	}
 	switch {
-	case isLost && wanted:
-		// What was to be submitted is gone with the sandbox: no result.
+	case err != nil && wanted:
+		// What was to be submitted is not known: no result, and not an empty one.
+		lost, ok := errors.AsType[*env.Error](err)
+		if !ok {
+			lost = &env.Error{Status: env.DiffFailed, Op: "take the working diff after " + out.ExitStatus, Hint: hintOf(err), Err: err}
+			err = lost
+		}
 		out.Class, out.ExitStatus, out.Source = trajectories.Environment, string(lost.Status), ""
 		out.Error, out.Hint = err.Error(), lost.Hint
 	case err != nil:
@@ -184,26 +217,38 @@ func (r *run) keepDiff(ctx context.Context, out *trajectories.Outcome) {
 // recordDiff keeps the diff, and warns of what it lacks.
 func (r *run) recordDiff(diff worktree.Diff, err error, took trajectories.Seconds, out *trajectories.Outcome) {
 	rec := trajectories.Diff{
-		Base: r.tree.Base, Patch: diff.Patch, Exact: diff.Exact, Tree: diff.Tree, Problem: diff.Problem,
-		Omitted: diff.Omitted, OmittedCount: diff.OmittedCount, Duration: took,
+		Base: r.tree.Base, Start: r.tree.Start().Tree, Patch: diff.Patch, Exact: diff.Exact, Tree: diff.Tree, Problem: diff.Problem,
+		OmittedCount: diff.OmittedCount, Duration: took,
+	}
+	for _, o := range diff.Omitted {
+		rec.Omitted, rec.OmittedReasons = append(rec.Omitted, o.Name), append(rec.OmittedReasons, o.Reason)
 	}
 	switch {
 	case err != nil:
 		rec.Error = err.Error()
 		out.Warnings = append(out.Warnings, "the working diff could not be taken: "+err.Error())
 	case r.tree.Base != "" && !diff.Exact:
-		out.Warnings = append(out.Warnings, "the working diff does not give the same files on a clean tree: "+diff.Problem)
+		out.Warnings = append(out.Warnings, "the working diff does not give the same files when it is applied: "+diff.Problem)
 	}
 	if diff.OmittedCount > 0 {
-		names := strings.Join(diff.Omitted[:min(3, len(diff.Omitted))], ", ")
-		if more := diff.OmittedCount - min(3, len(diff.Omitted)); more > 0 {
-			names += fmt.Sprintf(" and %d more", more)
-		}
-		out.Warnings = append(out.Warnings, "left out of the working diff, as too large or not readable: "+names)
+		out.Warnings = append(out.Warnings, "left out of the working diff: "+omitted(diff))
 	}
 	if _, err := r.Recorder.Append(trajectories.TypeDiff, rec); err != nil {
 		out.Warnings = append(out.Warnings, "the working diff could not be recorded: "+err.Error())
 	}
+}
+
+// omitted names the first of what a diff lacks, and why.
+func omitted(diff worktree.Diff) string {
+	var names []string
+	for _, o := range diff.Omitted[:min(3, len(diff.Omitted))] {
+		names = append(names, o.String())
+	}
+	text := strings.Join(names, ", ")
+	if more := diff.OmittedCount - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // asText makes a patch of UTF-8 of a submission that was not checked and is

@@ -230,3 +230,70 @@ func TestMistakesAboutPatches(t *testing.T) {
 		}
 	}
 }
+
+// What was to be submitted and is not known is no empty submission.
+func TestAWorkingDiffThatCannotBeTaken(t *testing.T) {
+	for name, tt := range map[string]struct {
+		replies []string
+		status  string
+		in      string // the error
+		class   trajectories.Class
+	}{
+		"submitted, and the repository is gone": {[]string{bash("rm -rf .git"), bash(submit)}, "DiffFailed", "after Submitted", trajectories.Environment},
+		"a limit, and the repository is gone":   {[]string{bash("rm -rf .git"), bash("true")}, "DiffFailed", "gone from the repository", trajectories.Environment},
+		"all that changed is too large":         {[]string{bash("truncate -s 300G core"), bash(submit)}, "DiffFailed", "core (larger than 5000000 bytes)", trajectories.Environment},
+		"all that changed is nothing to git":    {[]string{bash("git init -q new; echo x > new/x"), bash("true")}, "DiffFailed", "new/ (a git repository of its own)", trajectories.Environment},
+		"nothing changed":                       {[]string{bash("true"), bash(submit)}, "Submitted", "", trajectories.Submitted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config()
+			cfg.Submission, cfg.StepLimit = agent.SubmissionPatch, 2
+			out := run(t.Context(), t, cfg, says(tt.replies...), &memory{})
+			if out.Class != tt.class || out.ExitStatus != tt.status || !strings.Contains(out.Error, tt.in) || len(out.Submission) > 0 {
+				t.Errorf("%s %s: %q", out.Class, out.ExitStatus, out.Error)
+			}
+			if (out.Class == trajectories.Environment) != (out.Hint != "") || out.Class == trajectories.Environment && out.Source != "" {
+				t.Errorf("hint %q, source %q", out.Hint, out.Source)
+			}
+		})
+	}
+}
+
+// What the user changed before is no work of the agent's, in the first session
+// and in the one that goes on with it.
+func TestChangesBeforeTheWorkAreNotTheAgents(t *testing.T) {
+	box := repository(t)
+	edit := func(script string) {
+		cmd := exec.CommandContext(t.Context(), "bash", "-ec", script)
+		cmd.Dir = box.Info().Dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	edit("echo users >> a.txt; echo users > b.txt")
+	cfg := config()
+	cfg.Submission, cfg.StepLimit = agent.SubmissionPatch, 1
+	a, err := agent.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := begun()
+	ask := func(past *agent.Past, a *agent.Agent, replies ...string) trajectories.Outcome {
+		return a.Run(t.Context(), agent.Session{Model: says(replies...), Environment: box, Recorder: rec, Past: past, Task: agent.Task{Text: "t"}})
+	}
+	if out := ask(nil, a, bash("echo mine >> a.txt")); !strings.Contains(string(out.Submission), " users\n+mine\n") || strings.Contains(string(out.Submission), "b.txt") {
+		t.Errorf("the first session: %s %s\n%s", out.ExitStatus, out.Error, out.Submission)
+	}
+	past, err := agent.Recall(rec.all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.StepLimit = 2
+	if a, err = agent.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if out := ask(past, a, bash("echo more >> b.txt")); !strings.Contains(string(out.Submission), " users\n+mine\n") || !strings.Contains(string(out.Submission), " users\n+more\n") {
+		t.Errorf("the second session: %s %s\n%s", out.ExitStatus, out.Error, out.Submission)
+	}
+}

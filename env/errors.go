@@ -17,7 +17,8 @@ const (
 	ContainerPaused   Status = "ContainerPaused"   // it was paused, and not resumed in time
 	ProtocolViolation Status = "ProtocolViolation" // what came out of it was not the helper's word
 	HostDiskFull      Status = "HostDiskFull"      // the host has no room for it
-	SetupFailed       Status = "SetupFailed"       // the start-up command of the instance failed
+	SetupFailed       Status = "SetupFailed"       // the start-up command of the instance failed, or its repository is unfit
+	DiffFailed        Status = "DiffFailed"        // the work is done, and its diff could not be taken
 )
 
 // Error is the loss of a sandbox. Callers find it with errors.AsType.

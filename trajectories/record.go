@@ -39,7 +39,8 @@ const (
 	TypeDecision   Type = "decision"  // Decision: whether a command might run, and who said so
 	TypeLimits     Type = "limits"    // Limits: a person raised them
 	TypeScrub      Type = "scrub"     // Scrub: the repository was made honest
-	TypeCheck      Type = "check"     // Check: a submission was held against a clean tree
+	TypeStart      Type = "start"     // Start: how the user's own files were before the work
+	TypeCheck      Type = "check"     // Check: a submission was held against the files of the start
 	TypeDiff       Type = "diff"      // Diff: the working tree at the end
 	TypeOutcome    Type = "outcome"   // Outcome: the last record of a finished attempt
 )

@@ -8,11 +8,11 @@ import (
 )
 
 // attributes marks as binary, in the form of a gitattributes file, every file
-// whose part of the patch is not valid UTF-8.
+// whose part of the patch is not valid UTF-8, or has a NUL, which no script can.
 func attributes(patch []byte) []byte {
 	var out []byte
 	for section := range sections(patch) {
-		if utf8.Valid(section) {
+		if isText(section) {
 			continue
 		}
 		header, _, _ := bytes.Cut(section, []byte("\n"))
@@ -22,6 +22,8 @@ func attributes(patch []byte) []byte {
 	}
 	return out
 }
+
+func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
 const sectionStart = "diff --git "
 
@@ -91,5 +93,24 @@ func pattern(name string) string {
 		}
 	}
 	s.WriteByte('"')
+	return s.String()
+}
+
+// excludePattern is a line of gitignore that matches this file or folder and no
+// other. A line can hold no line end.
+func excludePattern(name string) string {
+	var s strings.Builder
+	s.WriteByte('/')
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '\n' || c == '\r':
+			s.WriteByte('?')
+		case strings.IndexByte(`*?[]\ `, c) >= 0:
+			s.WriteByte('\\')
+			s.WriteByte(c)
+		default:
+			s.WriteByte(c)
+		}
+	}
 	return s.String()
 }

@@ -19,7 +19,8 @@ var checkScript string
 type Finding struct {
 	// Patch is the one to keep: the given one byte for byte, but with the line
 	// ends that it lacks where it only applies whole with them (Mended), and
-	// made anew, with the same effect, where it was not valid UTF-8 (Remade).
+	// made anew, with the same effect, where it was not valid UTF-8, or applies
+	// to the commit and not to the state at the start (Remade).
 	Patch          []byte
 	Mended, Remade bool
 	// Tree is git's hash of the tree that the patch makes of the base.
@@ -29,15 +30,15 @@ type Finding struct {
 	Refusal string
 }
 
-// Check holds a patch against a clean tree of the base. A patch that does not
+// Check holds a patch against the state at the start. A patch that does not
 // apply is a Finding; an error says that there was no finding out, for want of
 // a repository, say.
 func (t *Tree) Check(ctx context.Context, patch []byte) (Finding, error) {
 	switch {
 	case t.Base == "":
 		return Finding{}, errors.New("check patch: there is " + t.Missing)
-	case len(patch) > min(t.cfg.MaxPatch, maxCheck):
-		return Finding{Refusal: fmt.Sprintf("error: it has %d bytes, and %d are the most", len(patch), min(t.cfg.MaxPatch, maxCheck))}, nil
+	case len(patch) > t.maxCheck():
+		return Finding{Refusal: fmt.Sprintf("error: it has %d bytes, and %d are the most", len(patch), t.maxCheck())}, nil
 	case bytes.IndexByte(patch, 0) >= 0:
 		return Finding{Refusal: "error: it has a NUL byte, so that it is no text"}, nil
 	case len(bytes.TrimSpace(patch)) == 0:
@@ -53,6 +54,8 @@ func (t *Tree) Check(ctx context.Context, patch []byte) (Finding, error) {
 	f := Finding{Patch: patch, Tree: a.tree, Mended: a.state == "mended", Remade: remake}
 	switch a.state {
 	case "applies":
+	case "rebased":
+		f.Remade = true
 	case "mended":
 		f.Patch = append(bytes.Clone(patch), end...)
 	case "refused":
@@ -60,11 +63,14 @@ func (t *Tree) Check(ctx context.Context, patch []byte) (Finding, error) {
 	default:
 		return Finding{}, fmt.Errorf("check patch: %w", errAnswer)
 	}
-	if !remake {
+	if !f.Remade {
 		return f, nil
 	}
-	if f.Patch = a.patch; !utf8.Valid(f.Patch) {
+	switch f.Patch = a.patch; {
+	case !utf8.Valid(f.Patch):
 		return Finding{Refusal: "error: it names files that are not UTF-8"}, nil
+	case len(f.Patch) == 0:
+		return Finding{Refusal: "error: it has only what was changed before the work began"}, nil
 	}
 	return f, nil
 }
@@ -85,4 +91,6 @@ func missingEnd(patch []byte) (end string, doubtful bool) {
 }
 
 // maxCheck is the longest patch that fits into a script beside the rest.
-const maxCheck = env.MaxScript - 1<<20
+func (t *Tree) maxCheck() int {
+	return min(t.cfg.MaxPatch, env.MaxScript-1<<20-len(t.start.Patch))
+}

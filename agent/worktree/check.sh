@@ -10,6 +10,24 @@ check() {
 	applies "$1" || trouble=$?
 	[ $trouble -ne 2 ]
 }
+# rebase is for what git diff prints, which is against the commit, and so has
+# what was changed at the start: each file that it is about takes the place of
+# the one in the base, as it makes it of the commit.
+rebase() {
+	at_start=$base base=$commit
+	check "$tmp/patch"
+	[ $trouble -eq 0 ] || check "$tmp/whole"
+	base=$at_start
+	[ $trouble -eq 0 ] || return 1
+	(
+		export GIT_INDEX_FILE="$tmp/rebased.index"
+		git read-tree "$base"
+		git diff-tree -r --no-renames "$commit" "$applied" |
+			sed 's/^:[0-7]* \([0-7]*\) [0-9a-f]* \([0-9a-f]*\) [A-Z]*	/\1 \2	/' | git update-index --replace --index-info
+		git write-tree >"$tmp/rebased"
+	)
+	applied=$(cat "$tmp/rebased")
+}
 check "$tmp/patch"
 state=applies
 if [ $trouble -ne 0 ] || $doubtful; then
@@ -22,12 +40,14 @@ if [ $trouble -ne 0 ] || $doubtful; then
 		state=mended
 	elif [ $refused -eq 0 ]; then
 		applied=$bare
+	elif [ "$base" != "$commit" ] && rebase; then
+		state=rebased
 	else
 		cp "$tmp/words.bare" "$tmp/words"
 		emit refused none
 		exit 0
 	fi
 fi
-if $binary; then changes "$base" "$applied" >"$tmp/patch.out"; fi
+if $binary || [ $state = rebased ]; then changes "$base" "$applied" >"$tmp/patch.out"; fi
 rm -f "$tmp/words"
 emit "$state" "$applied"

@@ -62,11 +62,12 @@ func TestTheUsersRepositoryIsOutOfReach(t *testing.T) {
 // it, as git diff would; below the attempt's own folder the other way round.
 func TestOpenBelowTheTop(t *testing.T) {
 	dir := t.TempDir()
-	sh(t, dir, seed+"; echo four >> a.txt")
+	sh(t, dir, seed)
 	tree, err := worktree.Open(t.Context(), sandbox(t, local.Config{Dir: filepath.Join(dir, "sub")}), worktree.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	sh(t, dir, "echo four >> a.txt")
 	if d, err := tree.Diff(t.Context()); err != nil || !strings.Contains(string(d.Patch), "+four") {
 		t.Errorf("the diff is %q, %v", d.Patch, err)
 	}
@@ -81,7 +82,7 @@ func TestOpenBelowTheTop(t *testing.T) {
 func TestVariablesOfGitLeadNowhere(t *testing.T) {
 	user, own := t.TempDir(), t.TempDir()
 	sh(t, user, story)
-	sh(t, own, story+"echo mine >> one.txt")
+	sh(t, own, story)
 	before := sh(t, user, everything)
 	vars := map[string]string{
 		"GIT_DIR": filepath.Join(user, ".git"), "GIT_WORK_TREE": user, "GIT_COMMON_DIR": filepath.Join(user, ".git"),
@@ -103,6 +104,7 @@ func TestVariablesOfGitLeadNowhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		sh(t, own, "echo mine >> one.txt")
 		if d, err := tree.Diff(t.Context()); err != nil || !d.Exact || !strings.Contains(string(d.Patch), "+mine") {
 			t.Errorf("the diff is %q, %v", d.Patch, err)
 		}

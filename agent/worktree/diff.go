@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/minibench/mini/env"
 )
@@ -27,18 +26,23 @@ type Diff struct {
 	// likewise, so that it is always valid UTF-8. A rename is a deletion and a
 	// new file. Repositories nested in the tree are left out.
 	Patch []byte
-	// Tree is git's hash of the tree that Patch makes of the base.
+	// Tree is git's hash of the tree that Patch makes of the state at the start.
 	Tree string
-	// Exact says that the patch was applied to a clean tree of the base, and
-	// gave Tree, byte for byte. Otherwise Problem says what git said.
+	// Exact says that the patch was applied to that state, and gave Tree, byte
+	// for byte. Otherwise Problem says what git said.
 	Exact   bool
 	Problem string
-	// Omitted names files and folders that were left out for their size, or
-	// because they cannot be read; a folder ends with a slash. At most
-	// maxOmitted are named; OmittedCount counts all.
-	Omitted      []string
+	// Omitted names files and folders that changed and were left out: those
+	// that are too large, that cannot be read, or that git does not take. At
+	// most maxOmitted are named; OmittedCount counts all.
+	Omitted      []Omission
 	OmittedCount int
 }
+
+// Omission is a file that was left out, or a folder, which ends with a slash.
+type Omission struct{ Name, Reason string }
+
+func (o Omission) String() string { return o.Name + " (" + o.Reason + ")" }
 
 const maxOmitted = 20
 
@@ -51,47 +55,63 @@ type rung struct{ fresh, old float64 }
 // it changed, and what is large before what is small.
 var ladder = []rung{{1, 20}, {0.25, 1}, {1. / 64, 0.25}, {0, 1. / 64}}
 
-// Diff is what changed since Open. It fails where the base is gone from the
-// repository, and where no part of the change is small enough.
+// Diff is what changed since the start. It fails where the commit of that time
+// is gone from the repository, where there is no room, and where no part of the
+// change is small enough.
 func (t *Tree) Diff(ctx context.Context) (Diff, error) {
 	if t.Base == "" {
 		return Diff{}, nil
 	}
-	var failed error
+	return climb(ctx, func(r rung) (Diff, error) { return t.diff(ctx, r) })
+}
+
+// climb tries with less and less, as long as that may help.
+func climb[T any](ctx context.Context, try func(rung) (T, error)) (result T, failed error) {
 	for _, r := range ladder {
-		d, err := t.diff(ctx, r)
-		if _, lost := errors.AsType[*env.Error](err); err == nil || lost || ctx.Err() != nil {
-			return d, err
+		result, err := try(r)
+		if err == nil || ctx.Err() != nil || !errors.Is(err, errLarge) && !errors.Is(err, errSlow) {
+			return result, err
 		}
 		if failed == nil || errors.Is(err, errLarge) {
 			failed = err
 		}
 	}
-	return Diff{}, failed
+	return result, failed
 }
 
 var errLarge = errors.New("the change is too large for a patch")
 
-func (t *Tree) diff(ctx context.Context, r rung) (Diff, error) {
-	limit := float64(t.cfg.MaxPatch)
-	sizes := fmt.Sprintf("limit=%d\nnew=%d\nold=%d\n", t.cfg.MaxPatch, int64(limit*r.fresh), int64(limit*r.old))
-	a, err := t.ask(ctx, sizes+diffScript, nil, share(ctx))
-	if err == nil && a.state != "large" && !utf8.Valid(a.patch) {
-		a, err = t.ask(ctx, sizes+diffScript, attributes(a.patch), share(ctx))
+// take runs a script on the tree of the files as they are, which ends with a
+// patch of at most so many bytes.
+func (t *Tree) take(ctx context.Context, r rung, limit int, script string) (answer, error) {
+	sizes := fmt.Sprintf("limit=%d\nnew=%d\nold=%d\n", limit, int64(float64(limit)*r.fresh), int64(float64(limit)*r.old))
+	script = sizes + t.start.functions() + treeScript + script
+	a, err := t.ask(ctx, script, nil, share(ctx))
+	if err == nil && a.state != "large" && !isText(a.patch) {
+		a, err = t.ask(ctx, script, attributes(a.patch), share(ctx))
 	}
+	if err == nil && a.state == "large" {
+		err = fmt.Errorf("%w of %d bytes", errLarge, limit)
+	}
+	return a, err
+}
+
+func (t *Tree) diff(ctx context.Context, r rung) (Diff, error) {
+	a, err := t.take(ctx, r, t.cfg.MaxPatch, diffScript)
 	switch {
+	case errors.Is(err, errLarge):
+		return Diff{}, fmt.Errorf("take diff: %w (agent.max_patch_bytes)", err)
 	case err != nil:
 		return Diff{}, fmt.Errorf("take diff: %w", err)
-	case a.state == "large":
-		return Diff{}, fmt.Errorf("take diff: %w of %d bytes (agent.max_patch_bytes)", errLarge, t.cfg.MaxPatch)
 	}
 	d := Diff{Patch: a.patch, Tree: a.tree, Exact: a.state == "exact", OmittedCount: a.count}
 	if !d.Exact {
 		d.Problem = printable(a.words)
 	}
-	for name := range bytes.SplitSeq(a.omitted, []byte{0}) {
-		if len(name) > 0 && len(d.Omitted) < maxOmitted {
-			d.Omitted = append(d.Omitted, printable(bytes.TrimPrefix(name, []byte("./"))))
+	for entry := range bytes.SplitSeq(a.omitted, []byte{0}) {
+		reason, name, ok := bytes.Cut(entry, []byte("\t"))
+		if ok && len(d.Omitted) < maxOmitted {
+			d.Omitted = append(d.Omitted, Omission{printable(bytes.TrimPrefix(name, []byte("./"))), printable(reason)})
 		}
 	}
 	return d, nil
@@ -115,17 +135,30 @@ func share(ctx context.Context) time.Duration {
 	return max(min(timeout, time.Until(deadline)/2), time.Second)
 }
 
+// rooms are how much has to be free, in KiB, and how much when that was not
+// enough.
+var rooms = []int{32 << 10, 2 << 20}
+
 // ask runs a script on the shadow, for so long.
 func (t *Tree) ask(ctx context.Context, script string, attrs []byte, limit time.Duration) (answer, error) {
 	var s strings.Builder
-	fmt.Fprintf(&s, "marker=%s\nbase=%s\ndir=%s\ncommon=%s\ntop=%s\n", marker, t.Base, quote(t.dir), quote(t.common), quote(t.top))
+	fmt.Fprintf(&s, "marker=%s\nbase=%s\nstart=%s\ndir=%s\ncommon=%s\ntop=%s\n",
+		marker, t.Base, t.start.Tree, quote(t.dir), quote(t.common), quote(t.top))
 	s.WriteString(file("settings", t.settings))
 	s.WriteString(file("attributes", attrs))
-	s.WriteString(file("junk", []byte(strings.Join(t.cfg.Exclude, "\n"))))
+	s.WriteString(file("junk", t.junk()))
+	s.WriteString(file("start_patch", t.start.Patch))
 	s.WriteString(shadowScript + script)
-	res, err := execute(ctx, t.box, s.String(), limit)
-	if err != nil {
-		return answer{}, err
+	var res env.Result
+	for _, room := range rooms {
+		var err error
+		res, err = execute(ctx, t.box, fmt.Sprintf("room=%d\n", room)+s.String(), limit)
+		if err != nil {
+			return answer{}, err
+		}
+		if res.ExitCode == noRoom || !isNoRoom(res) {
+			break
+		}
 	}
 	if err := fail(res, limit); err != nil {
 		return answer{}, err

@@ -114,7 +114,7 @@ func TestSizeOfADiff(t *testing.T) {
 				}
 			}
 			for _, name := range tt.omitted {
-				if !slices.Contains(diff.Omitted, name) || diff.OmittedCount < len(diff.Omitted) {
+				if !slices.ContainsFunc(diff.Omitted, func(o worktree.Omission) bool { return o.Name == name }) || diff.OmittedCount < len(diff.Omitted) {
 					t.Errorf("%q is not among the %d: %q", name, diff.OmittedCount, diff.Omitted)
 				}
 			}
@@ -155,7 +155,7 @@ func TestShells(t *testing.T) {
 			}
 			sh(t, dir, `echo "it's" >> a.txt; rm code.py; mkdir new venv; printf 'n\xe9w' > 'new/sp ace'; echo x > x.pyc; for i in 1 2 3 4 5 6 7 8 9; do head -c 60000 /dev/urandom > venv/$i; done; git init -q nested`)
 			diff, err := tree.Diff(t.Context())
-			if err != nil || !diff.Exact || diff.OmittedCount != 1 || diff.Omitted[0] != "venv/" {
+			if err != nil || !diff.Exact || diff.OmittedCount != 2 || diff.Omitted[0].Name != "venv/" || diff.Omitted[1].Name != "nested/" {
 				t.Fatalf("%v, %+v", err, diff)
 			}
 			for _, want := range []string{"+it's", "deleted file", "sp ace"} {
@@ -189,5 +189,72 @@ func TestWithoutGit(t *testing.T) {
 	}
 	if _, err := worktree.Scrub(t.Context(), box); err == nil || !strings.Contains(err.Error(), "no git") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// One file that git does not take costs no other, and is named with the reason.
+func TestOnlyWhatGitRefusesIsLeftOut(t *testing.T) {
+	const many = `mkdir many; for i in $(seq 700); do echo $i > many/$i; done; `
+	for name, tt := range map[string]struct {
+		seed, change string
+		in           []string
+		omitted      map[string]string // reasons by name
+	}{
+		"an encoding": {
+			"", many + `printf '*.u working-tree-encoding=UTF-16\n' > .gitattributes; echo x > many/350.u; echo x > z.u; echo x >> a.txt`,
+			[]string{"b/many/1\n", "b/many/700\n", "b/.gitattributes", "+x"},
+			map[string]string{"many/350.u": "BOM is required", "z.u": "BOM is required"},
+		},
+		"an encoding of a file that was there": {
+			"", `printf '*.py working-tree-encoding=UTF-16\n' > .gitattributes; echo x >> code.py; echo x >> a.txt`,
+			[]string{"b/.gitattributes", "+x"}, map[string]string{"code.py": "BOM is required"},
+		},
+		"a filter": {
+			`printf '*.up filter=up\n' > .gitattributes; git add .; git commit -qm up; git config filter.up.clean false; git config filter.up.required true`,
+			many + "echo x > x.up", []string{"b/many/1\n", "b/many/700\n"}, map[string]string{"x.up": "filter"},
+		},
+		"a name": {"", many + "echo x > many/git~1", []string{"b/many/1\n", "b/many/700\n"}, map[string]string{"many/git~1": "Ignoring path"}},
+		"all of many": {
+			"", `printf '/sub/*.u working-tree-encoding=UTF-16\n' > .gitattributes; for i in $(seq 60); do echo x > sub/$i.u; echo x > sub/$i; done`,
+			[]string{"b/sub/1\n", "b/sub/60\n"}, map[string]string{"sub/1.u": "BOM is required"},
+		},
+		"a folder that is no repository": {
+			"", "mkdir -p new/.git new/deep/.git new/er; echo x > new/f; echo x > new/deep/f; echo x > new/deep/.git/x; echo x > new/er/f",
+			[]string{"b/new/f", "b/new/deep/f", "b/new/er/f"}, nil,
+		},
+		"a repository in a folder": {
+			"", "mkdir -p new/deep; echo x > new/f; echo x > new/deep/f; git init -q new/deep/own; echo x > new/deep/own/f; git init -q own; echo x > own/f",
+			[]string{"b/new/f", "b/new/deep/f"}, map[string]string{"own/": "repository of its own", "new/deep/own/": "repository of its own"},
+		},
+		"a pipe in the place of a file": {"", "rm a.txt; mkfifo a.txt; echo x >> code.py", []string{"+x"}, map[string]string{"a.txt": "neither a file nor a link"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			sh(t, dir, seed+"\n"+tt.seed)
+			tree := open(t, dir)
+			sh(t, dir, tt.change)
+			diff, err := tree.Diff(t.Context())
+			if err != nil || !diff.Exact {
+				t.Fatalf("%v, exact %t: %s", err, diff.Exact, diff.Problem)
+			}
+			for _, want := range tt.in {
+				if !strings.Contains(string(diff.Patch), want) {
+					t.Errorf("no %q in\n%.2000s", want, diff.Patch)
+				}
+			}
+			reasons := map[string]string{}
+			for _, o := range diff.Omitted {
+				reasons[o.Name] = o.Reason
+			}
+			for name, want := range tt.omitted {
+				if !strings.Contains(reasons[name], want) || strings.Contains(string(diff.Patch), "b/"+name) {
+					t.Errorf("%s is left out as %q, without %q, or is in the patch", name, reasons[name], want)
+				}
+			}
+			if len(tt.omitted) != len(reasons) && name != "all of many" {
+				t.Errorf("left out %q", diff.Omitted)
+			}
+		})
 	}
 }

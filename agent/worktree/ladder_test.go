@@ -16,12 +16,13 @@ import (
 // slow is a sandbox in which git never ends; it notes the limits it was given.
 type slow struct {
 	env.Environment
-	limits []time.Duration
+	opening int
+	limits  []time.Duration
 }
 
 func (s *slow) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	if s.limits == nil { // the repository is found
-		s.limits = []time.Duration{}
+	if s.opening < 2 { // the repository is found, and the state of its files
+		s.opening++
 		return s.Environment.Execute(ctx, c)
 	}
 	s.limits = append(s.limits, c.Timeout)
@@ -68,13 +69,14 @@ func TestRoom(t *testing.T) {
 			sh(t, bin, "printf '#!/bin/sh\n%s\nprintf \"File system 1024-blocks Used Available Capacity Mounted on\\\\ntmp fs 1 1 %%s 99%%%% /mnt/1 2\\\\n\" $free' '"+tt.df+"' > df; chmod +x df")
 			box := sandbox(t, local.Config{Dir: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}})
 			tree, err := worktree.Open(t.Context(), box, worktree.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			sh(t, dir, "echo x >> a.txt")
-			d, err := tree.Diff(t.Context())
-			if tt.room && (err != nil || len(d.Patch) == 0) {
-				t.Errorf("%v, %+v", err, d)
+			if tt.room {
+				if err != nil {
+					t.Fatal(err)
+				}
+				sh(t, dir, "echo x >> a.txt")
+				if d, err := tree.Diff(t.Context()); err != nil || len(d.Patch) == 0 {
+					t.Errorf("%v, %+v", err, d)
+				}
 			}
 			if !tt.room && (!errors.Is(err, worktree.ErrNoRoom) || !strings.Contains(err.Error(), "/dev/shm (5 KiB free)")) {
 				t.Errorf("the error is %v", err)

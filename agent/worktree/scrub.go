@@ -106,7 +106,7 @@ func confined(ctx context.Context, box env.Environment) error {
 	if bound(box.Info()) == "" {
 		return nil
 	}
-	t, err := Open(ctx, box, Config{})
+	t, err := find(ctx, box, Config{})
 	switch {
 	case err != nil:
 		return err

@@ -1,5 +1,7 @@
-# Set before: base, dir, common, top, and the functions settings, attributes
-# and junk, which print files.
+# Set before: base, the commit; start, the tree of the state at the start, or
+# nothing where that is not known yet; dir, common, top; room, the KiB to have
+# free; and the functions settings, attributes, junk and start_patch, which
+# print files.
 #
 # Makes a shadow of the repository's git directory, which has an index, an
 # object store, settings and attributes of its own and reads the objects of the
@@ -9,7 +11,7 @@
 set -e
 umask 077
 index=$(du -k "$dir/index" 2>/dev/null) || index=0
-make_temp $((32768 + 5 * ${index%%[!0-9]*}))
+make_temp $((room + 5 * ${index%%[!0-9]*}))
 finish() {
 	status=$?
 	trap - EXIT
@@ -45,6 +47,24 @@ export GIT_DIR="$shadow" GIT_WORK_TREE="$top" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_G
 cd "$top"
 git cat-file -e "$base" || { echo "the commit that the work began with is gone from the repository" >&2; exit 1; }
 
+# started PATCH prints the tree that a patch makes of the commit.
+started() {
+	(
+		export GIT_INDEX_FILE="$tmp/start.index"
+		git read-tree "$commit" && git apply --cached --whitespace=nowarn "$1" && git write-tree
+	)
+}
+# From here on, base is the tree that patches are against. It is kept by mini,
+# as a patch, since the agent may remove whatever is in the sandbox.
+commit=$base
+if [ -n "$start" ]; then
+	base=$start
+	start_patch >"$tmp/start"
+	if [ -s "$tmp/start" ]; then
+		[ "$(started "$tmp/start")" = "$start" ] || { echo "the state that the work began with cannot be made again" >&2; exit 1; }
+	fi
+fi
+
 # changes FROM TO prints the patch between two trees. A rename is a deletion
 # and a new file, since that is what every tool applies.
 changes() {
@@ -57,7 +77,7 @@ names() {
 	git diff-tree -r -z --name-only --no-renames --ignore-submodules=all --diff-filter="$1" "$2" "$3"
 }
 
-# applies PATCH says whether git apply takes a patch on a clean tree, and sets
+# applies PATCH says whether git apply takes a patch on the base, and sets
 # applied to the tree it gives: first on an index, then on files, of which only
 # those are laid out that the patch is about. 1 is git's refusal, in
 # $tmp/words; 2 is that there was no finding out.
@@ -92,11 +112,12 @@ applies() {
 }
 
 # emit STATE TREE prints the answer: a line of the marker; a line with the
-# state, the tree and the lengths of three parts; the parts.
+# state, the tree, the lengths of three parts and how many names were omitted;
+# the parts.
 emit() {
 	touch "$tmp/words" "$tmp/omitted" "$tmp/patch.out"
-	dd if="$tmp/words" bs=2048 count=1 2>/dev/null >"$tmp/words.cut"
-	dd if="$tmp/omitted" bs=16384 count=1 2>/dev/null >"$tmp/omitted.cut"
+	dd if="$tmp/words" bs="${words_most:-2048}" count=1 2>/dev/null >"$tmp/words.cut"
+	dd if="$tmp/omitted" bs="${omitted_most:-16384}" count=1 2>/dev/null >"$tmp/omitted.cut"
 	echo "$marker"
 	echo "$1" "$2" $(wc -c <"$tmp/words.cut") $(wc -c <"$tmp/omitted.cut") $(wc -c <"$tmp/patch.out") $(tr -cd '\000' <"$tmp/omitted" | wc -c)
 	cat "$tmp/words.cut" "$tmp/omitted.cut" "$tmp/patch.out"

@@ -2,9 +2,10 @@
 // commands run there, without leaving a trace in it: the index, the objects,
 // the settings and the attributes it needs live in a shadow git directory of
 // their own, so that also a repository of the user's is only read. Every patch
-// is held against a clean tree of the commit that the work began with.
+// is against the state of the files at the start, which is that of the commit
+// with what was changed and new by then, and is held against it.
 //
-//	tree, err := worktree.Open(ctx, box, worktree.Config{})  // at the start: remembers HEAD
+//	tree, err := worktree.Open(ctx, box, worktree.Config{})  // at the start: remembers the state
 //	diff, err := tree.Diff(ctx)                              // at the end: everything since
 //	finding, err := tree.Check(ctx, patch)                   // does git apply take it?
 //
@@ -36,12 +37,14 @@ type Config struct {
 	Exclude []string
 	// MaxPatch bounds a patch, in bytes; zero means DefaultMaxPatch.
 	MaxPatch int
+	// Start is the state that diffs are against; nil means that at Open.
+	Start *State
 }
 
 // Tree is a repository's working tree as it was when it was opened.
 type Tree struct {
-	// Base is the commit that diffs are against: HEAD at the time of Open,
-	// or the empty tree of a repository without a commit. It is empty where
+	// Base is the commit of the state that diffs are against: HEAD at the time of
+	// Open, or the empty tree of a repository without a commit. It is empty where
 	// there is no repository, and every diff is then empty too.
 	Base string
 	// Missing says in a few words why Base is empty.
@@ -54,6 +57,7 @@ type Tree struct {
 	top      string // where the files are
 	bound    string // the folder that all of it has to be in; empty if it may be anywhere
 	settings []byte // how files become objects, as a file of git's
+	start    State
 }
 
 // marker lifts the sandbox's output limit, so that a patch arrives whole.
@@ -65,11 +69,28 @@ var gitScript string
 //go:embed base.sh
 var baseScript string
 
-// Open finds the repository around the sandbox's working directory, or in it
+// Open finds the repository, and the state of its files; see find.
+func Open(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
+	t, err := find(ctx, box, cfg)
+	switch {
+	case err != nil || t.Base == "":
+		return t, err
+	case cfg.Start != nil:
+		t.Base, t.start = cfg.Start.Base, *cfg.Start
+		_, err = t.ask(ctx, "emit exact none\n", nil, share(ctx)) // whether it can be made again
+		return t, err
+	}
+	if t.start, err = t.takeStart(ctx); err != nil {
+		return nil, fmt.Errorf("note the state of the files at the start: %w", err)
+	}
+	return t, nil
+}
+
+// find finds the repository around the sandbox's working directory, or in it
 // where that was made for the sandbox on the host: whatever is around it is
 // somebody's then, and not the attempt's. A directory outside any repository is
 // not an error, nor is a sandbox without git: Tree.Missing says so.
-func Open(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
+func find(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
 	if cfg.MaxPatch <= 0 {
 		cfg.MaxPatch = DefaultMaxPatch
 	}
@@ -156,11 +177,13 @@ func isNoRoom(res env.Result) bool {
 	return res.ExitCode == noRoom || res.ExitCode != 0 && bytes.Contains(res.Output, []byte("No space left on device"))
 }
 
+var errSlow = errors.New("git did not end within")
+
 // fail says why a script gave no answer; nil when it gave one.
 func fail(res env.Result, limit time.Duration) error {
 	switch {
 	case res.TimedOut:
-		return fmt.Errorf("git did not end within %v", limit.Round(time.Second))
+		return fmt.Errorf("%w %v", errSlow, limit.Round(time.Second))
 	case res.Failure != "":
 		return errors.New(res.Failure)
 	case isNoRoom(res):

@@ -72,6 +72,8 @@ func (p *pass) diff(ctx context.Context, tree *worktree.Tree) (Diff, error) {
 	d = d.against(recorded, now.Patch)
 	if d.State == Differs && base != "" && base != tree.Base {
 		d.Difference = fmt.Sprintf("the repository is at %.12s, and was at %.12s; %s", tree.Base, shown(base), d.Difference)
+	} else if was := p.Transcript.Diff; d.State == Differs && was != nil && was.Start != "" && was.Start != tree.Start().Tree {
+		d.Difference = "the files at the start are others; " + d.Difference
 	}
 	return d, nil
 }

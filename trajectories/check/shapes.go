@@ -37,6 +37,7 @@ var shapes = map[trajectories.Type]shape{
 	trajectories.TypeDecision:   shapeOf[trajectories.Decision]("command", "action"),
 	trajectories.TypeLimits:     shapeOf[trajectories.Limits]("steps", "cost"),
 	trajectories.TypeScrub:      shapeOf[trajectories.Scrub]("ok"),
+	trajectories.TypeStart:      shapeOf[trajectories.Start]("base", "tree"),
 	trajectories.TypeCheck:      shapeOf[trajectories.Check]("applies"),
 	trajectories.TypeDiff:       shapeOf[trajectories.Diff]("patch"),
 	trajectories.TypeOutcome:    shapeOf[trajectories.Outcome]("class", "exit_status", "submission", "steps", "usage", "cost"),

@@ -79,6 +79,7 @@ func (c *cleaner) transcript(it *trajectories.Transcript, training bool) {
 		c.text(&it.Diff.Problem)
 		c.text(&it.Diff.Error)
 		c.texts(it.Diff.Omitted)
+		c.texts(it.Diff.OmittedReasons)
 	}
 	if !training {
 		c.leave = leaveShapes

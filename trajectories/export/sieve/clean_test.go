@@ -18,7 +18,7 @@ import (
 var notSearched = map[string]bool{
 	"Header.Format": true, "Header.MiniVersion": true, "Header.InstanceID": true, "Header.ModelClass": true, "Header.ModelName": true,
 	"Header.EnvironmentClass": true, "Header.Tools.Name": true, "Import.Format": true, "Import.File": true, "Import.SHA256": true,
-	"Import.Agent": true, "Import.AgentVersion": true, "Diff.Base": true, "Diff.Tree": true, "Calls.ID": true, "CallID": true,
+	"Import.Agent": true, "Import.AgentVersion": true, "Diff.Base": true, "Diff.Start": true, "Diff.Tree": true, "Calls.ID": true, "CallID": true,
 	"Call.Model": true, "Attempts.Model": true, "Failed.Model": true, "Images.MediaType": true, "Images.Data": true,
 }
 
@@ -70,7 +70,7 @@ func full() *export.Item {
 			Context: &trajectories.Context{Sent: []trajectories.ContextPart{{Message: &said}}}, Ran: []trajectories.Ran{ran},
 		}},
 		Failed: []trajectories.Call{{Attempts: []trajectories.Attempt{{}}}},
-		Setup:  []trajectories.Ran{ran}, Diff: &trajectories.Diff{Omitted: []string{""}},
+		Setup:  []trajectories.Ran{ran}, Diff: &trajectories.Diff{Omitted: []string{""}, OmittedReasons: []string{""}},
 		Others:  []trajectories.Record{{ID: 9, Type: trajectories.TypeReplay}},
 		Outcome: &trajectories.Outcome{Class: trajectories.Submitted, Warnings: []string{""}},
 	}}

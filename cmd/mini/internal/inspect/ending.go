@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func otherText(r trajectories.Record) (Kind, string) {
 		case !c.Applies:
 			return Alarm, fmt.Sprintf("check: the submission of %s does not apply: %s", report.Count(c.Bytes, "byte"), c.Refusal)
 		}
-		return Note, fmt.Sprintf("check: the submission of %s applies to a clean tree", report.Count(c.Bytes, "byte"))
+		return Note, fmt.Sprintf("check: the submission of %s applies to the files of the start", report.Count(c.Bytes, "byte"))
 	case trajectories.TypeResume:
 		return Note, "the attempt was interrupted, and went on"
 	case trajectories.TypeReplay:
@@ -170,12 +171,16 @@ func (t *Trajectory) end(ts *trajectories.Transcript) {
 		default:
 			text := fmt.Sprintf("diff: the working tree has %s of changes", report.Count(len(d.Patch), "byte"))
 			if d.Exact {
-				text += ", proved on a clean tree"
+				text += ", proved on the files of the start"
 			}
 			p.add(Note, "", text)
 		}
 		if d.OmittedCount > 0 {
-			p.add(Note, "", fmt.Sprintf("diff: %d files left out: %s", d.OmittedCount, strings.Join(d.Omitted, ", ")))
+			names := slices.Clone(d.Omitted)
+			for i := range min(len(names), len(d.OmittedReasons)) {
+				names[i] += " (" + d.OmittedReasons[i] + ")"
+			}
+			p.add(Note, "", fmt.Sprintf("diff: left out, %d in all: %s", d.OmittedCount, strings.Join(names, ", ")))
 		}
 	}
 	if t.Problem != "" {

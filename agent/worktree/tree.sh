@@ -1,0 +1,136 @@
+# Sets tree to the tree of the files as they are: what git add -A would take,
+# without junk, and without what is too large, or what git refuses. Each name
+# that is left out is written to $tmp/omitted, after the reason and a tab. Set
+# before: new, the size of a file up to which a new one is taken, and a quarter
+# of that of a new folder; old, the same for a file of the base; all in bytes;
+# and the functions ignored, which prints names, and left_out, which calls left.
+: >"$tmp/omitted"
+ignored | tr '\n' '\000' >"$tmp/ignored"
+
+# The agent's index keeps git from reading every file again. A shared or a
+# broken one is not taken over. It keeps its time, by which git knows what may
+# have changed in the second in which it was written. What the agent added to it by name is taken
+# though the repository ignores it, but for junk.
+: >"$tmp/forced"
+! small "$dir/index" 200000000 || cp -p "$dir/index" "$shadow/index"
+git ls-files >/dev/null 2>&1 || rm -f "$shadow/index"
+if [ -f "$shadow/index" ]; then
+	cp "$shadow/index" "$tmp/theirs"
+	(
+		export GIT_INDEX_FILE="$tmp/theirs"
+		git ls-files -z -c -i -X "$tmp/junk" | git update-index -z --force-remove --stdin
+		git diff-index --cached -z --name-only --no-renames --ignore-submodules=all --diff-filter=A "$base" >"$tmp/forced"
+	) || : >"$tmp/forced"
+fi
+git read-tree --reset "$base"
+if git ls-files -v | grep -q '^[a-zS]'; then
+	# Bits that hide changes. A sparse checkout has some by right.
+	git ls-files -z | git update-index -z --no-assume-unchanged --stdin
+	[ "$(git config --bool core.sparseCheckout)" = true ] ||
+		git ls-files -z | git update-index -z --no-skip-worktree --stdin
+fi
+
+# stamp NAME prints what a change of a file, or of what is in a folder, changes.
+# left NAME STAMP is for what was there at the start and is not in the base: it
+# is named if it changed, and never taken.
+stamp='stamp() {
+	case $1 in
+	*/) du -sk "./$1" 2>/dev/null | sed "s/[^0-9].*//" ;;
+	*) stat -c "%s %y" "./$1" 2>/dev/null || ls -ldn "./$1" 2>/dev/null | cksum ;;
+	esac
+}'
+eval "$stamp"
+left() {
+	git --literal-pathspecs ls-files -z -- "$1" | git update-index -z --skip-worktree --stdin
+	[ "$(stamp "$1")" = "$2" ] || printf 'changed, and not in the state at the start, where it was left out\t%s\0' "$1" >>"$tmp/omitted"
+}
+left_out
+
+# Files whose times alone changed are found out here, by their content.
+git update-index -q --ignore-submodules --refresh >/dev/null || :
+# What is gone goes first: a file that has become a folder hides what is in it.
+git diff-files -z --name-only --no-renames --ignore-submodules=all --diff-filter=D | git update-index -z --force-remove --stdin
+
+# each COMMAND FILE runs a command on the names in a file, many at once. In it,
+# omit REASON NAME leaves one out.
+each() {
+	[ ! -s "$2" ] || xargs -0 sh -c 'omit() { printf "%s\t%s\0" "$1" "$2" >>"$tmp/omitted"; }
+'"$1" sh <"$2"
+}
+dotted='for f do printf "./%s\0" "$f"; done'
+
+# New files, folders first as a whole. Repositories within the tree cannot
+# travel in a patch.
+git ls-files -z --others --exclude-standard --directory --no-empty-directory >"$tmp/untracked" 2>"$tmp/unread"
+: >"$tmp/files"; : >"$tmp/dirs"; : >"$tmp/fresh"; : >"$tmp/new"
+export new tmp base
+each 'for f do
+	kib=0
+	[ "$f" = "${f%/}" ] || kib=$(du -sk "./$f" 2>/dev/null)
+	kib=${kib%%[!0-9]*}
+	if [ "$new" -eq 0 ]; then
+		omit "new, while the rest alone fits into a patch" "$f"
+	elif [ "${kib:-0}" -gt $((new / 256)) ]; then
+		omit "larger than $((new * 4)) bytes" "$f"
+	else
+		case $f in */) to=dirs ;; *) to=files ;; esac
+		printf "%s\0" "$f" >>"$tmp/$to"
+	fi
+done' "$tmp/untracked"
+each 'git --literal-pathspecs ls-files -z --others --exclude-standard -- "$@" 2>>"$tmp/unread"' "$tmp/dirs" >>"$tmp/files"
+[ "$new" -eq 0 ] || cat "$tmp/forced" >>"$tmp/files"
+each 'for f do
+	case $f in
+	*/) omit "a git repository of its own" "$f" ;;
+	*) printf "%s\0" "$f" >>"$tmp/fresh" ;;
+	esac
+done' "$tmp/files"
+each "$dotted" "$tmp/fresh" >"$tmp/new"
+sed -n "s/^warning: could not open directory '\(.*\)': .*/cannot be read	\1/p" "$tmp/unread" | sort -u | tr '\n' '\000' >>"$tmp/omitted"
+git diff-files -z --name-only --no-renames --ignore-submodules=all --diff-filter=d >"$tmp/changed"
+each "$dotted" "$tmp/changed" >"$tmp/old"
+
+# sized BYTES FILE prints the names in a file that are files (or links) of at
+# most so many bytes, and that can be read. New pipes and sockets are nothing to
+# git, as they are not here.
+sized() {
+	most=$1
+	export most
+	each 'find "$@" -prune \( -type l -o -type f ! -size +"$most"c \) -print0 2>/dev/null; :' "$2" >"$tmp/fit"
+	each 'find "$@" -prune -type f -size +"$most"c -print0 2>/dev/null; :' "$2" >"$tmp/large"
+	each 'find "$@" -prune ! -type f ! -type l -print0 2>/dev/null; :' "$2" >"$tmp/special"
+	each 'for f do omit "larger than $most bytes" "$f"; done' "$tmp/large"
+	each 'for f do omit "neither a file nor a link" "$f"; done' "$tmp/special"
+	each 'for f do
+		if [ -h "$f" ] || [ -r "$f" ]; then printf "%s\0" "$f"; else omit "cannot be read" "$f"; fi
+	done' "$tmp/fit"
+}
+sized "$new" "$tmp/new" >"$tmp/taken"
+sized "$old" "$tmp/old" >>"$tmp/taken"
+
+# One file that git does not take makes it take none, and a name that it
+# refuses is a word on the side: then fewer are tried at once, until the one is
+# left that it is about. That the disk is full is no file's fault.
+cat >"$tmp/add" <<'END'
+printf '%s\0' "$@" | git update-index -z --add --remove --replace --stdin >/dev/null 2>"$tmp/refusal"
+status=$?
+if grep -q -e 'No space left on device' -e 'uota exceeded' "$tmp/refusal"; then
+	cat "$tmp/refusal" >&2
+	exit 255
+fi
+[ $status -ne 0 ] || grep -q '^Ignoring path' "$tmp/refusal" || exit 0
+if [ $# -gt 1 ]; then
+	printf '%s\0' "$@" | xargs -0 -n $((($# + 7) / 8)) sh "$tmp/add" || exit 255
+else
+	reason=$(sed -n -e '/^warning: /d' -e '/^hint: /d' -e 's/^[a-z]*: //' -e 'p;q' "$tmp/refusal" | tr '\t' ' ')
+	printf '%s\t%s\0' "git does not take it: ${reason:-exit code $status}" "$1" >>"$tmp/omitted"
+fi
+END
+[ ! -s "$tmp/taken" ] || xargs -0 -n 4096 sh "$tmp/add" <"$tmp/taken"
+
+# What git ignored at the start is there wherever the patch is applied, and is
+# no new file.
+each 'git --literal-pathspecs diff-index --cached -z --name-only --no-renames --ignore-submodules=all --diff-filter=A "$base" -- "$@"' "$tmp/ignored" >"$tmp/known"
+each 'for f do omit "there at the start, where git ignored it" "$f"; done' "$tmp/known"
+git update-index -z --force-remove --stdin <"$tmp/known"
+tree=$(git write-tree)
