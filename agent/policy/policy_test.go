@@ -138,6 +138,11 @@ func TestLinks(t *testing.T) {
 	for command, want := range map[string]string{
 		"cat a": "allow", "cat out/a": "deny", "cat file": "deny", "echo > nowhere": "deny", "cat in/a/b": "allow",
 		"cat round": "ask", "cat sub/up/a": "allow", "cat sub/far/a": "deny", "cat new/../out/x": "deny", "cat out/*.txt": "deny", "cat sub/*": "allow",
+		// Behind a link, ".." is the parent of where it leads; for cd it is not.
+		"cat out/../a": "deny", "cat in/../a": "allow", "cat sub/up/../a": "deny", "echo > out/../a": "deny", "cat sub/../in/../a": "allow",
+		"cat \"$PWD/out/../a\"": "deny", "cat round/../a": "ask", "cat */../a": "ask", "for f in *; do cat $f/../a; done": "ask",
+		"cd in && cat ../a": "allow", "cd sub/up && cat ../a": "deny", "cd sub/up && cd .. && cat a": "allow", "cd in/.. && cat a": "allow",
+		"cd sub/up && cat a": "allow", "cd new && cat ../a": "allow", "cd out/..": "allow", "git -C sub/up/.. status": "deny",
 	} {
 		for _, dir := range []string{repo, filepath.Join(root, "link")} {
 			if d, parts := p.Judge(agent.Proposal{Command: command, Dir: dir}); string(d.Action) != want {

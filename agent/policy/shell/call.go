@@ -168,10 +168,13 @@ func (r *reader) nested(text string, s *scope, c *context) {
 	r.script(text, child, &inner)
 }
 
-// changeFolder is cd and its kin.
+// changeFolder is cd and its kin, which take ".." out of the text of a path
+// before they follow its links, but for those that are told not to.
 func (r *reader) changeFolder(p *Part, args []value, s *scope) {
 	before := slices.Clone(s.dirs)
+	physical := r.physical
 	for len(args) > 0 && (args[0].text == "-P" || args[0].text == "-L" || args[0].text == "-e" || args[0].text == "--" || args[0].text == "-n") {
+		physical = physical && args[0].text != "-L" || args[0].text == "-P"
 		args = args[1:]
 	}
 	to := value{text: r.at.Home}
@@ -195,17 +198,19 @@ func (r *reader) changeFolder(p *Part, args []value, s *scope) {
 	if p.Program == "pushd" {
 		s.stack = append(s.stack, before)
 	}
-	p.Paths = append(p.Paths, r.located(to, Reads, before))
 	s.dirs = nil
-	if to.kind == unknown {
+	if to.kind == unknown || len(before) == 0 && !path.IsAbs(to.text) || physical && r.at.Resolve != nil {
+		p.Paths = append(p.Paths, r.located(to, Reads, before))
 		return
 	}
-	text := shownText(to.text)
-	if path.IsAbs(text) {
-		s.dirs = []string{path.Clean(text)}
-		return
+	if path.IsAbs(to.text) {
+		before = []string{"/"}
 	}
+	at := value{text: ".", kind: to.kind, glob: to.glob}
+	var dirs []string
 	for _, dir := range before {
-		s.dirs = append(s.dirs, path.Join(dir, text))
+		dirs = append(dirs, path.Join(dir, to.text))
+		s.dirs = append(s.dirs, path.Join(dir, shownText(to.text)))
 	}
+	p.Paths = append(p.Paths, r.located(at, Reads, dirs))
 }

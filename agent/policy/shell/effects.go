@@ -98,18 +98,19 @@ func (p *Part) all(mode Mode) {
 	}
 }
 
-// subscripts says that an argument may be an element of an array whose number is
-// made by a command.
+// subscripts says that an argument, or the value of an option, may be an element
+// of an array whose number is made by a command.
 func subscripts(args []value) bool {
 	return slices.ContainsFunc(args, func(v value) bool { return subscript.MatchString(v.text) })
 }
 
-var subscript = regexp.MustCompile("^[A-Za-z_][A-Za-z0-9_]*\\[.*(\\$\\(|`)")
+var subscript = regexp.MustCompile("^-?[A-Za-z_][A-Za-z0-9_]*\\[.*(\\$\\(|`)")
 
-// everything says that a pattern is of all that is in a folder.
-func everything(v value) bool {
-	return v.glob && slices.Contains([]string{"*", "**", ".*", "*.*"}, path.Base(v.text))
-}
+// everything says that a pattern is of all that is in a folder: it has no
+// character that names must have.
+func everything(v value) bool { return v.glob && wildcards.MatchString(path.Base(v.text)) }
+
+var wildcards = regexp.MustCompile(`^(\[[^\]]*\]|[*?.])+$`)
 
 // killsAll says that kill is told to end every process there is.
 func killsAll(args []value) Answer {

@@ -38,7 +38,7 @@ func (r *reader) dd(p *Part, args []value, s *scope) {
 		switch key {
 		case "of":
 			p.Paths = append(p.Paths, r.located(file, Writes, s.dirs))
-			if strings.HasPrefix(text, "/dev/") && r.at.where(text) != Inside {
+			if strings.HasPrefix(text, "/dev/") && r.at.where(path.Clean(text), false) != Inside {
 				p.System = Yes
 			}
 		case "if":

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -40,8 +41,8 @@ func (r *reader) git(p *Part, args []value, s *scope) {
 		p.RecursiveDelete = flags.flag("r")
 	case name == "reset":
 		p.RecursiveDelete = flags.flag("hard")
-	case (name == "checkout" || name == "restore") && slices.ContainsFunc(flags.operands, func(v value) bool { return v.text == "." || v.text == ":/" || v.text == "*" }):
-		p.RecursiveDelete = Yes // of work that no commit has
+	case name == "checkout" || name == "restore" || name == "switch":
+		p.RecursiveDelete = r.discards(name, more, s) // work that no commit has
 	case name == "stash" && (first == "drop" || first == "clear"):
 		p.RecursiveDelete = Yes
 	case name == "config":
@@ -79,4 +80,39 @@ func (r *reader) gitSetting(p *Part, flags arguments) {
 	if len(operands) > 1 && (operands[0].kind == unknown || runningKeys.MatchString(operands[0].text)) && operands[0].text != "get" && operands[0].text != "unset" {
 		p.Undecided = "it has git run something later"
 	}
+}
+
+// discards says that git checkout and its kin overwrite files that they are not
+// told one by one. A path without an ending may be a folder.
+func (r *reader) discards(name string, args []value, s *scope) Answer {
+	git := program{text: true}
+	if name == "restore" {
+		git.values, git.words = "s", []string{"source"}
+	}
+	flags := r.arguments(&Part{}, git, args, s)
+	if name == "restore" && flags.flag("S", "staged") == Yes && flags.flag("W", "worktree") != Yes {
+		return No // it is about the index alone
+	}
+	answer := No
+	if name != "restore" {
+		answer = flags.flag("f", "force", "discard-changes")
+	}
+	if flags.flag("pathspec-from-file") == Yes {
+		answer = answer.Or(Maybe)
+	}
+	at := slices.IndexFunc(args, func(v value) bool { return v.text == "--" })
+	made := flags.flag("b", "B", "c", "C", "orphan", "t", "track") == Yes || name == "switch"
+	for i, v := range flags.operands {
+		switch {
+		case at >= 0 && !slices.ContainsFunc(args[at+1:], func(w value) bool { return w == v }):
+			continue // a commit
+		case v.kind == unknown && (name == "restore" || at >= 0):
+			answer = answer.Or(Maybe)
+		case strings.HasSuffix(v.text, "/"), strings.HasPrefix(v.text, ":"), v.text == ".", v.text == "..", strings.ContainsAny(v.text, "*?["):
+			answer = Yes
+		case v.kind == known && !strings.Contains(strings.TrimLeft(path.Base(v.text), "."), ".") && (name == "restore" || at >= 0 || i > 0 && !made):
+			answer = answer.Or(Maybe)
+		}
+	}
+	return answer
 }

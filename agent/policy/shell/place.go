@@ -32,16 +32,44 @@ func (p Place) clean() Place {
 // devices are files that lead nowhere.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom", "/dev/random", "/dev/full"}
 
-// where is the side that an absolute path is on.
-func (p Place) where(abs string) Where {
-	abs = path.Clean(abs)
+// walk is an absolute path without "..": behind a link that leads to the parent
+// of what the link names, as the kernel has it. linked says that there was such
+// a link, and ok that all can be told; patterns may match links. Without Resolve
+// the path goes by its text.
+func (p Place) walk(abs string, pattern bool) (walked string, linked, ok bool) {
+	if p.Resolve == nil || !slices.Contains(strings.Split(abs, "/"), "..") {
+		return path.Clean(abs), false, true
+	}
+	walked = "/"
+	for name := range strings.SplitSeq(abs, "/") {
+		if name != ".." {
+			walked = path.Join(walked, name)
+			continue
+		}
+		parent := path.Dir(walked)
+		real, told := p.Resolve(walked)
+		above, also := p.Resolve(parent)
+		if !told || !also || pattern && strings.ContainsAny(path.Base(walked), "*?["+placeholder) {
+			return path.Clean(abs), false, false
+		}
+		if real != path.Join(above, path.Base(walked)) {
+			parent, linked = path.Dir(real), true
+		}
+		walked = parent
+	}
+	return walked, linked, true
+}
+
+// where is the side that a clean absolute path is on; of a linked one the text
+// does not say that it is outside.
+func (p Place) where(abs string, linked bool) Where {
 	if slices.Contains(devices, abs) || strings.HasPrefix(abs, "/dev/fd/") {
 		return Inside
 	}
 	if p.Dir == "" {
 		return Unknown
 	}
-	if !p.within(abs) {
+	if !linked && !p.within(abs) {
 		return Outside
 	}
 	if p.Resolve == nil || strings.ContainsAny(abs, "*?[") && p.globbed(abs) == Inside {

@@ -55,6 +55,7 @@ func (r *reader) survey(f *syntax.File) {
 		})
 	}
 	syntax.Walk(f, func(n syntax.Node) bool {
+		r.surveySubscripts(n)
 		switch n := n.(type) {
 		case *syntax.Assign:
 			if n.Name == nil {
@@ -110,6 +111,7 @@ func (r *reader) surveyCall(c *syntax.CallExpr) {
 	case "set":
 		for _, w := range words[1:] {
 			l := w.Lit()
+			r.physical = r.physical || l == "physical" || strings.HasPrefix(l, "-") && strings.Contains(l, "P")
 			r.errexit = r.errexit || l == "errexit" || strings.HasPrefix(l, "-") && strings.Contains(l, "e")
 		}
 	case "eval", "source", ".", "let":

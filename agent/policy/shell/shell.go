@@ -173,6 +173,10 @@ func Read(text string, at Place) []Part {
 		s.dirs = []string{r.at.Dir}
 	}
 	r.script(text, s, &context{start: 0, top: true})
+	if found := r.work.subscripts; found.evaluated && found.hidden {
+		last := max(0, len(strings.TrimRight(text, " \t\n;"))-1) // what covers it covers all
+		r.add(undecided(&context{start: last}, "a[$(...)]", "a text in it may be run as the subscript of an array"))
+	}
 	return r.parts
 }
 

@@ -21,8 +21,10 @@ type reader struct {
 	changed  map[string]bool
 	opaque   bool
 	errexit  bool
+	physical bool // cd follows links before ".."
 	// functions are those whose bodies are being read, outermost first.
 	functions []string
+	documents map[*syntax.Word]bool // here-documents of the script
 	depth     int
 	work      *work
 }
@@ -32,6 +34,7 @@ type work struct {
 	bytes, fields int
 	prints        map[*syntax.CmdSubst]bool
 	aliases       map[string]string
+	subscripts    evaluation
 }
 
 // feed is what a command finds on its input.
@@ -101,6 +104,7 @@ func (r *reader) script(text string, s *scope, c *context) {
 	inner := &reader{
 		at: r.at, text: text, parts: r.parts, full: r.full, depth: r.depth, functions: r.functions,
 		assigned: map[string]int{}, changed: map[string]bool{}, opaque: r.opaque, work: r.work,
+		documents: map[*syntax.Word]bool{},
 	}
 	inner.survey(f)
 	for _, name := range deciding {

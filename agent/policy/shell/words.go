@@ -209,17 +209,19 @@ func (r *reader) located(v value, mode Mode, dirs []string) Path {
 	if v.kind == unknown {
 		return Path{Text: shorten(v.text), Mode: mode, Where: Unknown}
 	}
-	text := v.text
-	if path.IsAbs(text) {
-		return Path{Text: shorten(shownText(path.Clean(text))), Mode: mode, Where: r.side(v, path.Clean(text))}
+	if path.IsAbs(v.text) {
+		dirs = []string{""}
 	}
 	if len(dirs) == 0 {
-		return Path{Text: shorten(shownText(text)), Mode: mode, Where: Unknown}
+		return Path{Text: shorten(shownText(v.text)), Mode: mode, Where: Unknown}
 	}
 	out := Path{Mode: mode, Where: Inside}
 	for i, dir := range dirs {
-		abs := path.Join(dir, text)
-		side := r.side(v, abs)
+		abs, linked, ok := r.at.walk(dir+"/"+v.text, v.glob || v.kind == plain)
+		side := Unknown
+		if ok {
+			side = r.side(v, abs, linked)
+		}
 		if i == 0 || side == Outside && out.Where != Outside || side == Unknown && out.Where == Inside {
 			out.Text, out.Where = shorten(shownText(abs)), side
 		}
@@ -228,9 +230,9 @@ func (r *reader) located(v value, mode Mode, dirs []string) Path {
 }
 
 // side is where an absolute path is, whose unknown parts are plain names.
-func (r *reader) side(v value, abs string) Where {
+func (r *reader) side(v value, abs string, linked bool) Where {
 	if v.kind == plain {
 		abs = strings.ReplaceAll(abs, placeholder, "*")
 	}
-	return r.at.where(abs)
+	return r.at.where(abs, linked)
 }

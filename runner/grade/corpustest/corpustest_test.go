@@ -42,6 +42,7 @@ func (e *ended) Helper() {}
 func (e *ended) Skipf(format string, args ...any) {
 	e.how += "skipped: " + fmt.Sprintf(format, args...)
 }
+
 func (e *ended) Fatalf(format string, args ...any) {
 	e.how += "failed: " + fmt.Sprintf(format, args...)
 }
