@@ -101,14 +101,15 @@ type Totals struct {
 	Phases []Phase `json:"phases,omitempty"`
 }
 
-// Row is one instance. Cost and seconds are of all its attempts, everything
-// else of the one that counts.
+// Row is one instance. AllSteps, cost and seconds are of all its attempts,
+// everything else of the one that counts.
 type Row struct {
 	ID            string             `json:"instance_id"`
 	Class         trajectories.Class `json:"class,omitempty"`
 	Status        string             `json:"exit_status,omitempty"`
 	Attempts      int                `json:"attempts"`
 	Steps         int                `json:"steps"`
+	AllSteps      int                `json:"steps_of_attempts"`
 	Cost          model.Cost         `json:"-"`
 	KnownCost     *model.Cost        `json:"cost"` // Cost; null where nobody knows any of it
 	CostKnown     bool               `json:"cost_known"`
@@ -187,14 +188,14 @@ func (g *Glance) add(run *runner.Run, in runner.Instance, now time.Time, spent *
 			attempts = []runner.Attempt{{Result: r}}
 		}
 	}
-	calls, unpriced := 0, int64(0)
+	unpriced := int64(0)
 	for _, a := range attempts {
 		steps, usage, cost, took := a.SoFar.Steps, a.SoFar.Usage, a.SoFar.Cost, tookSoFar(run, a, now)
 		if r := a.Result; r != nil {
 			steps, usage, cost, took = r.Steps, r.Usage, r.Spent(), time.Duration(r.Seconds*float64(time.Second))
 			*spent = append(*spent, spentIn(r.Times)...)
 		}
-		calls += steps
+		row.AllSteps += steps
 		row.Cost += cost
 		row.Seconds += max(0, took.Seconds())
 		g.Totals.Usage = g.Totals.Usage.Add(usage)
@@ -211,7 +212,7 @@ func (g *Glance) add(run *runner.Run, in runner.Instance, now time.Time, spent *
 		row.KnownCost = &row.Cost
 	}
 	g.Totals.Attempts += row.Attempts
-	g.Totals.Steps += calls
+	g.Totals.Steps += row.AllSteps
 	g.Totals.Cost += row.Cost
 	g.Totals.Seconds += row.Seconds
 	return row

@@ -147,13 +147,14 @@ func (g Glance) writeShort(s *strings.Builder, width int) {
 		if note != "" {
 			outcome += ", " + note
 		}
-		row := []string{r.ID, fmt.Sprint(r.Steps), g.costOf(r), span(r.Seconds), outcome}
+		row := append(g.figures(r), outcome+together(r))
 		if judged != nil {
 			row = append(row, cmp.Or(words(string(judged[r.ID])), "-"))
 		}
 		rows = append(rows, row)
 	}
 	s.WriteString(table(width, columns, rows))
+	s.WriteString(ofAll(g.Rows, width))
 	for _, r := range g.Failing {
 		if r.Class == trajectories.Interrupted { // by the user, who knows
 			continue
@@ -167,6 +168,27 @@ func (g Glance) writeShort(s *strings.Builder, width int) {
 		s.WriteString("  " + g.command(r) + "\n")
 	}
 	s.WriteString("\n" + g.totals(width))
+}
+
+// figures is a row of such a table, before its outcome.
+func (g Glance) figures(r Row) []string {
+	return []string{r.ID, fmt.Sprint(r.AllSteps), g.costOf(r), span(r.Seconds)}
+}
+
+// together says how many attempts the figures of a row are of.
+func together(r Row) string {
+	if r.Attempts <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d attempts)", r.Attempts)
+}
+
+// ofAll is said below rows with several attempts.
+func ofAll(rows []Row, width int) string {
+	if !slices.ContainsFunc(rows, func(r Row) bool { return r.Attempts > 1 }) {
+		return ""
+	}
+	return paragraph("steps, cost and time are of all attempts at an instance; the outcome is of the one that counts", width, 0, 3)
 }
 
 // judged are the classes of the newest evaluation of the run's own submissions,
@@ -197,12 +219,13 @@ func (g Glance) writeLong(s *strings.Builder, width int) {
 		if len(ranking.rows) == 0 {
 			continue
 		}
-		rows := [][]string{{ranking.name, "cost", "steps", "time", "outcome"}}
+		rows := [][]string{{ranking.name, "steps", "cost", "time", "outcome"}}
 		for _, r := range ranking.rows {
-			rows = append(rows, []string{r.ID, g.costOf(r), fmt.Sprint(r.Steps), span(r.Seconds), cmp.Or(r.Status, "not finished")})
+			rows = append(rows, append(g.figures(r), cmp.Or(r.Status, "not finished")+together(r)))
 		}
 		s.WriteString("\n" + table(width, []column{{shrink: true, ids: true}, {right: true}, {right: true}, {right: true}, {shrink: true}}, rows))
 	}
+	s.WriteString(ofAll(slices.Concat(g.Expensive, g.Slowest), width))
 	g.writeFailing(s, width)
 }
 

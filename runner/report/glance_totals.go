@@ -23,7 +23,7 @@ func (g Glance) totals(width int) string {
 	}
 	steps := fmt.Sprintf("%d in %s", t.Steps, Count(t.Attempts, "attempt"))
 	if len(g.Rows) > shortRun {
-		steps += fmt.Sprintf("; median %d, p90 %d, at most %d an instance", t.Median, t.P90, t.Max)
+		steps += fmt.Sprintf("; in those that count median %d, p90 %d, at most %d", t.Median, t.P90, t.Max)
 	}
 	rows = append(rows, []string{"steps", steps})
 	var time string

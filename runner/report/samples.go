@@ -161,8 +161,16 @@ func (s *Samples) text(width int) string {
 		return b.String()
 	}
 	var pass, resolved []string
+	same := !slices.ContainsFunc(s.Pass, func(p PassAt) bool { return p.Of != s.Pass[0].Of })
 	for _, p := range s.Pass {
-		pass = append(pass, fmt.Sprintf("pass@%d %.1f%%", p.K, 100*p.Rate))
+		text := fmt.Sprintf("pass@%d %.1f%%", p.K, 100*p.Rate)
+		if !same {
+			text += " over " + Count(p.Of, "instance")
+		}
+		pass = append(pass, text)
+	}
+	if same {
+		pass[len(pass)-1] += " over " + Count(s.Pass[0].Of, "instance")
 	}
 	for _, n := range s.Resolved {
 		resolved = append(resolved, fmt.Sprint(n))

@@ -86,7 +86,7 @@ func TestSamples(t *testing.T) {
 		{"some without a verdict", []string{"R-", "ux"}, 2, []string{"3 of 4 have a result, 2 of these a verdict", "pass@1 25.0%, pass@2 50.0%"}, false},
 		{"many", []string{strings.Repeat("u", 11) + "R"}, 1, []string{"pass@5 41.7%, pass@8 66.7%, pass@12 100.0%"}, false},
 		// pass@1: (1/2 + 1 + 0) / 3; pass@2 of the one that has two
-		{"as they came", []string{"uR", "R", "u"}, 3, []string{"up to 2 attempts an instance: 4 of 4 have a result", "pass@1 50.0%, pass@2 100.0%"}, true},
+		{"as they came", []string{"uR", "R", "u"}, 3, []string{"up to 2 attempts an instance: 4 of 4 have a result", "pass@1 50.0% over 3 instances, pass@2 100.0% over 1 instance"}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -106,8 +106,10 @@ type ScoreClass struct {
 	IDs   []string       `json:"ids"`
 	// Autosubmitted are the diffs that mini submitted at a limit.
 	Autosubmitted int `json:"autosubmitted"`
-	// Cost, Steps and Seconds are of the agent, added up; 0 where no run is
-	// known. Evaluation is how many seconds the evaluations took.
+	// Attempts, Cost, Steps and Seconds are of the agent, of all attempts at the
+	// instances, added up; 0 where no run is known. Evaluation is how many seconds
+	// the evaluations took.
+	Attempts   int        `json:"attempts"`
 	Cost       model.Cost `json:"cost"`
 	Steps      int        `json:"steps"`
 	Seconds    float64    `json:"seconds"`
@@ -193,7 +195,8 @@ func (t *scoring) add(r evaluate.Record) {
 	t.known++
 	c.Count++
 	c.IDs = append(c.IDs, r.Instance)
-	c.Cost, c.Steps, c.Seconds, c.Evaluation = c.Cost+row.Cost, c.Steps+row.Steps, c.Seconds+row.Seconds, c.Evaluation+r.Seconds
+	c.Cost, c.Steps, c.Seconds, c.Evaluation = c.Cost+row.Cost, c.Steps+row.AllSteps, c.Seconds+row.Seconds, c.Evaluation+r.Seconds
+	c.Attempts += row.Attempts
 	t.Cost, t.Seconds = t.Cost+row.Cost, t.Seconds+r.Seconds
 	if row.Autosubmitted {
 		c.Autosubmitted++

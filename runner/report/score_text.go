@@ -115,6 +115,9 @@ func (s Score) classes(width int) string {
 		if s.LikePeers != nil {
 			row = append(row, each(fmt.Sprint(c.Autosubmitted), c.Autosubmitted > 0))
 		}
+		if s.severalAttempts() {
+			row = append(row, each(fmt.Sprint(c.Attempts), c.Attempts > 0))
+		}
 		if s.HasRun {
 			row = append(row, s.money(c), each(fmt.Sprintf("%.0f", mean(float64(c.Steps), c.Count)), c.Steps > 0), each(span(mean(c.Seconds, c.Count)), c.Seconds > 0))
 		}
@@ -146,10 +149,18 @@ func (s Score) head() []string {
 	if s.LikePeers != nil {
 		head = append(head, "at a limit")
 	}
+	if s.severalAttempts() {
+		head = append(head, "attempts")
+	}
 	if s.HasRun {
 		head = append(head, "cost", "steps each", "time each")
 	}
 	return append(head, "tests each")
+}
+
+// severalAttempts says whether the figures of an instance are of more than one.
+func (s Score) severalAttempts() bool {
+	return slices.ContainsFunc(s.Classes, func(c ScoreClass) bool { return c.Attempts > c.Count })
 }
 
 // tableWidth is how wide the rows of a table are, in cells.
