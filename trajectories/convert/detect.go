@@ -54,7 +54,7 @@ func formatOf(data []byte) format {
 		return formatMini
 	case strings.HasPrefix(asString(fields["schema_version"]), "ATIF"), has("steps") && has("agent"):
 		return formatATIF
-	case has("trajectory") && !has("messages"):
+	case has("trajectory") && !has("messages") && asString(fields["trajectory"]) == "": // else it names a file
 		return formatSWE
 	case has("history"):
 		if itemFormat(fields["history"]) == formatMessage {

@@ -68,8 +68,12 @@ func mayBeTrajectory(path string) bool {
 	if !slices.ContainsFunc([]string{".json", ".jsonl", ".traj"}, func(end string) bool { return strings.HasSuffix(name, end) }) {
 		return false
 	}
-	if strings.HasSuffix(name, ".traj.json") && isDir(filepath.Join(filepath.Dir(path), "attempts")) {
-		return false
+	if stem, ok := strings.CutSuffix(name, ".traj.json"); ok {
+		// A run has journals in attempts, and a session has NAME.journal.jsonl beside it.
+		dir := filepath.Dir(path)
+		if _, err := os.Lstat(filepath.Join(dir, stem+".journal.jsonl")); err == nil || isDir(filepath.Join(dir, "attempts")) {
+			return false
+		}
 	}
 	return name != "events.jsonl" && name != "preds.json" && name != "results.json" && name != "run.json"
 }

@@ -45,8 +45,8 @@ Without a terminal, or with --plain, the list is printed, or all of one
 trajectory. Nothing is written, and a run at work may be looked at.
 
 CONDITIONS must all hold: 'status:limit verdict:unresolved cost>1 -flags:warned
-text:"no such file"'. The fields are id, status, verdict, cost, steps, tokens,
-time, flags, and text, which is searched for in the trajectories.`,
+text:"no such file"'. The fields are id, run, model, status, verdict, cost,
+steps, tokens, time, flags, and text, which is searched for in the trajectories.`,
 		Example: `  mini inspect runs/first
   mini inspect runs/first --filter 'status:limit cost>1' --sort -cost
   mini inspect theirs/django__django-11099.traj.json

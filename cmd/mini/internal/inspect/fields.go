@@ -17,6 +17,8 @@ type Field string
 // The fields.
 const (
 	FieldID      Field = "id"
+	FieldRun     Field = "run"
+	FieldModel   Field = "model"
 	FieldStatus  Field = "status"
 	FieldVerdict Field = "verdict"
 	FieldCost    Field = "cost"
@@ -29,7 +31,7 @@ const (
 
 // SortFields are those to sort by, in the order in which a key goes through them.
 func SortFields() []Field {
-	return []Field{FieldID, FieldStatus, FieldVerdict, FieldCost, FieldSteps, FieldTokens, FieldTime, FieldFlags}
+	return []Field{FieldID, FieldStatus, FieldVerdict, FieldCost, FieldSteps, FieldTokens, FieldTime, FieldFlags, FieldRun, FieldModel}
 }
 
 func filterFields() []Field { return append(SortFields(), FieldText) }
@@ -39,6 +41,10 @@ func (f Field) words(it *Item) []string {
 	switch f {
 	case FieldID:
 		return []string{it.Name()}
+	case FieldRun:
+		return []string{cmp.Or(it.Run, "none")}
+	case FieldModel:
+		return []string{cmp.Or(it.Model, "none")}
 	case FieldStatus:
 		words := []string{it.Ending()}
 		if it.State == Ended {

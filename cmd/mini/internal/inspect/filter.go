@@ -115,7 +115,7 @@ func unknownField(name string) error {
 
 func (f Field) example() string {
 	return map[Field]string{ //nolint:gosec // G101: a number of tokens is no secret
-		FieldID: "as in id:django", FieldStatus: "as in status:limit or status:running", FieldVerdict: "as in verdict:unresolved or verdict:none",
+		FieldID: "as in id:django", FieldRun: "as in run:first", FieldModel: "as in model:gpt", FieldStatus: "as in status:limit or status:running", FieldVerdict: "as in verdict:unresolved or verdict:none",
 		FieldCost: "as in cost>0.5", FieldSteps: "as in steps>=20", FieldTokens: "as in tokens>100k", FieldTime: "as in time>5m",
 		FieldFlags: "as in flags:autosubmitted or flags:none", FieldText: "as in text:Traceback",
 	}[f]

@@ -74,7 +74,7 @@ func TestFilter(t *testing.T) {
 func TestFilterMistakes(t *testing.T) {
 	for line, want := range map[string]string{
 		"verdikt:resolved": "did you mean verdict?",
-		"colour:red":       "id status verdict cost steps tokens time flags text",
+		"colour:red":       "id status verdict cost steps tokens time flags run model text",
 		"cost>much":        `cost: "much" is no number; as in cost>0.5`,
 		"cost>NaN":         "is no number",
 		"cost>":            "cost> what? as in cost>0.5",

@@ -36,6 +36,7 @@ func (w *walk) foreign(path string, named bool) error {
 			it.Row = -len(items) - 1 // no row: it cannot be opened
 		} else {
 			it.ID, it.Row, it.Format, it.Attempt = f.Header.InstanceID, f.Row, f.Format, f.Header.Attempt
+			it.Model = f.Header.ModelName
 			it.sum(f)
 		}
 		items = append(items, it)

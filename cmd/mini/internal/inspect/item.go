@@ -29,6 +29,7 @@ type Item struct {
 	Attempt int
 	Sample  int    // which of those that were asked for, where there are several; else 0
 	Run     string // the folder of its run, if it is in one of mini's
+	Model   string // empty where its run or file does not say
 	Path    string // of its file; empty where only results.json is left
 	Row     int    // within a file of several
 	Format  string // empty for journals

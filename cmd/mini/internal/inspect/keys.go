@@ -92,6 +92,7 @@ func (m *view) listKey(key string) tea.Cmd {
 	case "s", "S", "shift+s":
 		if key == "s" {
 			all := SortFields()
+			all = slices.DeleteFunc(all, func(f Field) bool { return (f == FieldRun || f == FieldModel) && l.several[f] == 0 })
 			l.sorting = Sorting{By: all[(slices.Index(all, l.sorting.By)+1)%len(all)]}
 			l.sorting.Desc = l.sorting.By.numeric() // the most first
 		} else {

@@ -16,6 +16,9 @@ type list struct {
 	items   map[string]*Item
 	visible []*Item
 	named   map[string]int // how many of those visible are of an instance of a run
+	several map[Field]int  // of columns that are shown where values differ: the widest value, in cells
+	above   string         // the folder that all runs are in
+	alike   bool           // files that are in no run have the same name
 	cursor  int
 	top     int
 	moved   bool // by the user: it stays on its item
@@ -85,6 +88,7 @@ func (l *list) arrange() {
 	for _, it := range l.visible {
 		l.named[it.Run+"\x00"+it.Name()]++
 	}
+	l.compare()
 	if at != nil {
 		if i := slices.IndexFunc(l.visible, func(it *Item) bool { return it.key() == at.key() }); i >= 0 {
 			l.cursor = i
@@ -128,6 +132,9 @@ type column struct {
 	text  func(*Item) string
 }
 
+// mostNamed is the most room for a run or a model, in cells.
+const mostNamed = 20
+
 // columns fit the width; those that say most stay longest.
 func (l *list) columns(width int) []column {
 	all := []column{
@@ -140,6 +147,12 @@ func (l *list) columns(width int) []column {
 		{"FLAGS", FieldFlags, 24, false, (*Item).flags},
 	}
 	const least, gap = 24, 2
+	if n := l.several[FieldModel]; n > 0 {
+		all = slices.Insert(all, 4, column{"MODEL", FieldModel, max(5, min(n, mostNamed)), false, func(it *Item) string { return it.Model }})
+	}
+	if n := l.several[FieldRun]; n > 0 {
+		all = slices.Insert(all, 0, column{"RUN", FieldRun, max(3, min(n, mostNamed)), false, l.runOf})
+	}
 	if l.search.match != nil {
 		all = slices.Insert(all, 0, column{"HITS", "", 4, true, func(it *Item) string { return strconv.Itoa(l.search.hits[it.key()]) }})
 	}

@@ -157,6 +157,9 @@ func (l *list) print(w io.Writer, width int) error {
 	for _, it := range l.visible {
 		width = max(width, widthOf(oneLine(l.nameOf(it)))+60)
 	}
+	for _, n := range l.several {
+		width += min(n, mostNamed) + 2
+	}
 	cols := l.columns(width)
 	for i, c := range cols {
 		if !c.right {
@@ -201,6 +204,7 @@ type listed struct {
 	Attempt  int      `json:"attempt,omitempty"`
 	Sample   int      `json:"sample,omitempty"`
 	Run      string   `json:"run,omitempty"`
+	Model    string   `json:"model,omitempty"`
 	File     string   `json:"file,omitempty"`
 	Row      int      `json:"row,omitempty"`
 	Format   string   `json:"format,omitempty"`
@@ -224,7 +228,7 @@ func (l *list) json(w io.Writer) error {
 	enc.SetEscapeHTML(false)
 	for _, it := range l.visible {
 		line := listed{
-			ID: it.ID, Attempt: it.Attempt, Sample: it.Sample, Run: it.Run, File: it.Path, Row: max(0, it.Row), Format: it.Format,
+			ID: it.ID, Attempt: it.Attempt, Sample: it.Sample, Run: it.Run, Model: it.Model, File: it.Path, Row: max(0, it.Row), Format: it.Format,
 			State: it.State, Class: string(it.Class), Status: it.Status, Verdict: it.Verdict, Steps: it.Steps, Tokens: it.Tokens,
 			Seconds: it.Took.Seconds(), Flags: slices.Clone(it.Flags), Selected: it.Selected, Problem: it.Problem, Hits: l.search.hits[it.key()],
 		}

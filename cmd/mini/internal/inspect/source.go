@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,6 +168,7 @@ func (w *walk) folder() error {
 // run tells of a run, or of one instance or attempt of it.
 func (w *walk) run(x *runner.Index, id string, attempt int) error {
 	w.live = w.live || x.Worker > 0
+	model := cmp.Or(x.Manifest.Model.Name, x.Manifest.Model.Class)
 	several := false
 	for _, a := range x.Attempts {
 		several = several || a.Sample > 1
@@ -177,7 +179,7 @@ func (w *walk) run(x *runner.Index, id string, attempt int) error {
 		if id != "" && a.ID != id || attempt > 0 && a.Number != attempt {
 			continue
 		}
-		it := &Item{ID: a.ID, Attempt: a.Number, Run: x.Dir, Path: a.Journal, Selected: a.Selected || a.Newest && a.Result == nil, State: Unread}
+		it := &Item{ID: a.ID, Attempt: a.Number, Run: x.Dir, Model: model, Path: a.Journal, Selected: a.Selected || a.Newest && a.Result == nil, State: Unread}
 		if several {
 			it.Sample = a.Sample
 		}
