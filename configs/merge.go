@@ -223,5 +223,8 @@ func (r *Resolved) at(key string) string {
 	return place + key + ": "
 }
 
+// ShippedProfile reports whether a value is from a profile that comes with mini.
+func (o Origin) ShippedProfile() bool { return strings.HasPrefix(o.Layer, profilePrefix) }
+
 // Shipped says that a value is mini's own default.
 func (o Origin) Shipped() bool { return strings.HasPrefix(o.Layer, shippedPrefix) }

@@ -12,6 +12,9 @@ import (
 	"unicode/utf8"
 )
 
+// profilePrefix begins the names of the layers of profiles that come with mini.
+const profilePrefix = "--profile "
+
 // profileExt ends the names of files of profiles.
 const profileExt = ".yaml"
 
@@ -110,7 +113,7 @@ func ReadProfile(name string, dirs ...string) (Layer, error) {
 		if err != nil {
 			return Layer{}, fmt.Errorf("read profile: %w", err)
 		}
-		l, err := parse("--profile "+name, text, "")
+		l, err := parse(profilePrefix+name, text, "")
 		l.line = false // it is no file of the user's
 		return l, err
 	}

@@ -26,7 +26,7 @@ func Read(arg string, dirs ...string) (Layer, error) {
 	name := strings.TrimSuffix(filepath.Base(arg), ".yaml")
 	peer, ok := peerConfigs[name]
 	switch {
-	case filepath.Dir(arg) != ".":
+	case strings.ContainsRune(arg, filepath.Separator): // a path, as ./mini.yaml
 	case peer.shipped != "":
 		return Shipped(peer.shipped)
 	case ok:

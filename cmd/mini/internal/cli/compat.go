@@ -154,8 +154,8 @@ func ownName(name string) string {
 	return name
 }
 
-// checkModelName finds a name in litellm's form where it goes to OpenAI or to
-// Anthropic, who would refuse it for every instance.
+// checkModelName finds a name in litellm's form, or one of the other's models, where
+// it goes to OpenAI or to Anthropic, who would refuse it for every instance.
 func checkModelName(cfg *configs.Resolved) error {
 	for _, one := range modelsOf(cfg) {
 		if err := checkOneName(one); err != nil {
@@ -167,7 +167,16 @@ func checkModelName(cfg *configs.Resolved) error {
 
 func checkOneName(cfg *configs.Resolved) error {
 	provider, own, ok := strings.Cut(cfg.Model.Name, "/")
-	if !ok || cfg.Model.Class == "scripted" || cfg.Model.BaseURL != "" {
+	if cfg.Model.Class == "scripted" || cfg.Model.BaseURL != "" {
+		return nil
+	}
+	if !ok {
+		switch name := cfg.Model.Name; {
+		case cfg.Model.Class == "openai" && strings.HasPrefix(name, "claude-"):
+			return usagef("model %.80q: OpenAI has no such model; use --model-class anthropic -m %.80s, or -c model.base_url=URL for a server that has it", name, name)
+		case cfg.Model.Class == "anthropic" && strings.HasPrefix(name, "gpt-"):
+			return usagef("model %.80q: Anthropic has no such model; leave --model-class anthropic out, or say -c model.base_url=URL", name)
+		}
 		return nil
 	}
 	if provider == cfg.Model.Class {

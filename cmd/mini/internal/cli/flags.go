@@ -29,7 +29,7 @@ type configFlags struct {
 func (c *configFlags) flags(f *pflag.FlagSet) {
 	c.set = f
 	f.StringArrayVarP(&c.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
-	f.StringP("model", "m", "", "`NAME` of the model")
+	f.VarP(new(modelFlag), "model", "m", "`NAME` of the model")
 	localFlag(f)
 	profileFlag(f)
 	f.String("model-class", "", "`NAME`: openai, anthropic or scripted")
@@ -37,6 +37,25 @@ func (c *configFlags) flags(f *pflag.FlagSet) {
 	f.Float64P("cost-limit", "l", 0, "`USD` an attempt (default 3; 0: none)")
 	f.Bool("no-autosubmit", false, "at a limit, do not submit the diff")
 	peerFlags(f)
+}
+
+// modelFlag is the value of -m. A second name is an error: of several models
+// the last one would answer alone.
+type modelFlag string
+
+// String implements pflag.Value.
+func (m *modelFlag) String() string { return string(*m) }
+
+// Type implements pflag.Value.
+func (m *modelFlag) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (m *modelFlag) Set(name string) error {
+	if *m != "" && string(*m) != name {
+		return usagef("-m names two models, %.60q and %.60q; give one, or name several in model.route", string(*m), name)
+	}
+	*m = modelFlag(name)
+	return nil
 }
 
 // settingFlags are the flags that stand for a setting. A command need not have

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/model/anthropic"
 	"github.com/minibench/mini/model/openai"
 	"github.com/minibench/mini/model/price"
+	"github.com/minibench/mini/runner/report"
 )
 
 // maxPrices bounds a file of prices, in bytes.
@@ -109,9 +110,10 @@ func bills(m configs.Model) bool {
 	return false
 }
 
-// costBounds refuses bounds of the cost that somebody asked for, where nobody
-// will know it: a bound that cannot hold is none. The shipped bound stops no
-// model whose price is not known; then it is said once that it does not hold.
+// costBounds refuses bounds of the cost that the user has set, where the cost will
+// not be known: a bound that cannot hold is none. The bounds that come with mini, in
+// its defaults and its profiles, stop no model whose price is not known; then a note
+// says that they do not hold, and which bound does.
 func costBounds(w io.Writer, cfg *configs.Resolved) error {
 	var unknown []string
 	all := modelsOf(cfg)
@@ -131,7 +133,7 @@ func costBounds(w io.Writer, cfg *configs.Resolved) error {
 			value float64
 		}{{"agent.cost_limit", cfg.Agent.CostLimit}, {"run.total_cost_limit", cfg.Run.TotalCostLimit}} {
 			origin, ok := cfg.Origin(bound.key)
-			if bound.value > 0 && ok && !origin.Shipped() {
+			if bound.value > 0 && ok && !origin.Shipped() && !origin.ShippedProfile() {
 				return usagef("%s is %v (%s), and what %s costs at %s is not known; set model.price, model.price_as or model.price_file (model.price.free=true costs nothing), or the bound to 0",
 					bound.key, bound.value, origin, one.Model.Name, baseURL(one.Model))
 			}
@@ -141,8 +143,12 @@ func costBounds(w io.Writer, cfg *configs.Resolved) error {
 		}
 	}
 	if cfg.Agent.CostLimit > 0 && len(unknown) > 0 {
+		steps := "-c agent.step_limit=N sets a limit that holds"
+		if n := cfg.Agent.StepLimit; n > 0 {
+			steps = fmt.Sprintf("the limit of %s holds", report.Count(n, "step"))
+		}
 		_, err := fmt.Fprintln(w, said(fmt.Sprintf(
-			"note: what %s costs is not known, so no cost limit holds; tokens and steps are counted (model.price sets a price)", strings.Join(unknown, ", "))))
+			"note: what %s costs is not known, so no cost limit holds (model.price sets a price); %s", strings.Join(unknown, ", "), steps)))
 		return err
 	}
 	return nil

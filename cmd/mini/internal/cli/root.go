@@ -67,6 +67,9 @@ current folder, or on hundreds of benchmark instances in containers.`,
 
 // flagError turns cobra's word into a usage error that says where help is.
 func flagError(cmd *cobra.Command, err error) error {
+	if own, ok := errors.AsType[*codedError](err); ok {
+		return own
+	}
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return usagef("--%s: %s is needed, %.60q is not; see %s --help",
 			bad.GetFlag().Name, valueKind(bad.GetFlag().Value.Type()), bad.GetValue(), cmd.CommandPath())
