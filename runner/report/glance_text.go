@@ -96,10 +96,14 @@ func (g Glance) headline() string {
 	return headline(g.WithResult, g.Instances, parts)
 }
 
-// about says what was run, and where its files are.
+// about says what was run, in which sandboxes, and where its files are.
 func (g Glance) about() string {
 	var parts []string
-	for _, p := range []string{g.Dataset, g.Model, g.Environment} {
+	sandbox := g.Environment
+	if sandbox == "local" {
+		sandbox += " (no sandbox)"
+	}
+	for _, p := range []string{g.Dataset, g.Model, sandbox} {
 		if p != "" {
 			parts = append(parts, bounded(p, 60))
 		}

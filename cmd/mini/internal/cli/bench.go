@@ -26,6 +26,8 @@ type benchOptions struct {
 	progress  string
 	json      bool
 	events    string
+	// emptyFolder lets rows begin without their repository.
+	emptyFolder bool
 }
 
 func newBench(kill context.Context, s Streams) *cobra.Command {
@@ -37,7 +39,7 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 		Example: `  mini bench --subset demo
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
 		Annotations: map[string]string{groupsKey: "rows: subset+split instance filter+slice shuffle+seed; " +
-			"model: model+local model-class+replies profile cost-limit+no-autosubmit total-cost-limit+total-calls; sandbox: environment-class workers+network keep+image-budget; " +
+			"model: model+local model-class+replies profile cost-limit+no-autosubmit total-cost-limit+total-calls; sandbox: environment-class+empty-folder workers+network keep+image-budget; " +
 			"run: output+redo-existing attempts+resume-attempts eval+eval-workers config+dry-run max-consecutive-provider-failures; " +
 			"output: progress+json+events"},
 		Aliases: []string{"swebench"},
@@ -45,10 +47,22 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), kill, s, o) },
 	}
 	o.flags(cmd.Flags())
-	cmd.Flags().Lookup("config").Usage = "YAML `FILE` or key.sub=value; plan only"
-	cmd.Flags().Lookup("cost-limit").Usage = "`USD` each (3); no diff at a limit"
-	cmd.Flags().Lookup("workers").Usage = "`N` at once (1); NAME: none, bridge ..."
+	for name, usage := range jointUsages {
+		cmd.Flags().Lookup(name).Usage = usage
+	}
 	return cmd
+}
+
+// jointUsages are the texts of the lines on which the help of mini bench has two
+// flags. Other commands have the flags alone.
+var jointUsages = map[string]string{
+	"config":            "YAML `FILE` or key.sub=value; plan only",
+	"environment-class": "`NAME`; no repository",
+	"cost-limit":        "`USD` each (3); no diff at a limit",
+	"workers":           "`N` at once (1); NAME: none, bridge ...",
+	"filter":            "ids that begin with `RE`; then rows S",
+	"output":            "`FOLDER`; all again, keeping all",
+	"attempts":          "`N` results each (1); go on inside",
 }
 
 // flags are those of mini bench; mini doctor takes them too.
@@ -56,13 +70,14 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	o.subsetFlags.flags(f)
 	o.configFlags.flags(f)
-	f.StringVarP(&o.output, "output", "o", "", "`FOLDER`; all again, keeping all")
+	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the run")
 	f.IntP("workers", "w", 1, "`N` instances at once (default 1)")
-	f.IntP("attempts", "k", 1, "`N` results each (1); go on inside")
+	f.IntP("attempts", "k", 1, "`N` results for each instance (default 1)")
 	f.Lookup("model").Usage = "`NAME`; SERVER: ollama, vllm, URL"
 	f.Lookup("local").Usage = "`SERVER` here"
 	f.Lookup("model-class").Usage = "`NAME`: openai, anthropic, scripted"
 	f.String("replies", "", "`R`: file of replies for a scripted model; \"wrong\": the demo's")
+	f.BoolVar(&o.emptyFolder, "empty-folder", false, "begin in an empty folder where a row's repository is not here")
 	f.String("network", "", "`NAME`: none (default), bridge ...")
 	f.String("keep", "", "`W` stay: none, failed, all; S as 80GB")
 	f.String("image-budget", "", "`S` of room for pulled images, as 80GB")
@@ -83,7 +98,7 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 // selectionFlags pick rows of the subsets; mini images takes them too.
 func (o *benchOptions) selectionFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "only this `ID`; repeatable")
-	f.StringVar(&o.selection.Filter, "filter", "", "ids that begin with `RE`; then rows S")
+	f.StringVar(&o.selection.Filter, "filter", "", "only ids that begin with `RE`")
 	f.StringVar(&o.selection.Slice, "slice", "", "rows `S`, as in Python: A:B:STEP")
 	f.BoolVar(&o.selection.Shuffle, "shuffle", false, "mix first, alike for a seed")
 	f.Uint64Var(&o.selection.Seed, "seed", 42, "`N` for --shuffle")
@@ -181,6 +196,9 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	}
 	if err == nil {
 		err = j.suits()
+	}
+	if err == nil {
+		err = j.hasRepositories()
 	}
 	if o.dryRun { // which shows the plan all the same
 		j.obstacle, err = err, nil

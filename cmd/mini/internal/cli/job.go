@@ -195,6 +195,28 @@ func (j *job) suits() error {
 	return doctor.Files(min(j.cfg.Run.Workers, left))
 }
 
+// hasRepositories refuses rows whose repositories only images have, where there are
+// no images: every attempt would work in an empty folder.
+func (j *job) hasRepositories() error {
+	if !onHost(j.cfg.Environment.Class) || j.isDemo() || j.emptyFolder {
+		return nil
+	}
+	if err := kept(j.cfg, j.cfg.Environment.Class); err != nil {
+		return err
+	}
+	var without []string
+	for _, in := range j.work.rows {
+		if in.Repo != "" {
+			without = append(without, in.ID)
+		}
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	return usagef("%d of %s have a repository that the %s environment does not have, the first is %s; use --environment-class docker, or --empty-folder to begin in an empty folder",
+		len(without), report.Count(len(j.work.rows), "row"), j.cfg.Environment.Class, without[0])
+}
+
 // fallsBack says that without an engine the commands would run on this
 // machine. That is only for the demo, and for who asked for nothing else.
 func (j *job) fallsBack() bool {
