@@ -138,7 +138,7 @@ func before(err error) error {
 // exit says what went wrong, and what to do, and picks the exit code.
 func exit(w io.Writer, err error) int {
 	code := exitCode(err)
-	if err == nil || errors.Is(err, errSaid) || err.Error() == errIncomplete.Error() {
+	if err == nil || errors.Is(err, errSaid) || err.Error() == errIncomplete.Error() || err.Error() == errEnded.Error() {
 		return code // the summary has said it
 	}
 	if unread(err) {

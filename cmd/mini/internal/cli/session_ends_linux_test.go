@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -29,7 +30,7 @@ func (p *line) play(steps ...step) {
 	for _, st := range steps {
 		p.expect(st.see)
 		if st.do != "" && slices.Contains(questions, st.see) {
-			p.expect("\n> ")
+			p.expect(cmp.Or(p.ready, "\n> "))
 		}
 		p.Type(st.do)
 	}
@@ -140,6 +141,48 @@ func TestSessionKeepsOrUndoes(t *testing.T) {
 				t.Errorf("no %q:\n%s", tt.see, all)
 			}
 		})
+	}
+}
+
+// How a session ended, and why, is said once, in every front.
+func TestSessionSaysItsEndOnce(t *testing.T) {
+	t.Parallel()
+	for _, front := range fronts {
+		for _, tt := range []struct {
+			name  string
+			args  []string
+			steps []step
+			code  int
+			once  []string
+		}{
+			{"submitted", []string{"-y", "--exit-immediately"}, nil, 0, []string{"Submitted", "trajectory: "}},
+			{"a limit", []string{"-y", "-c", "agent.step_limit=1"}, []step{{askLimit, keyEnter}}, 0, []string{"LimitsExceeded", "trajectory: "}},
+			{"left", nil, []step{{askConfirm, keyCtrlD}}, 130, []string{"Interrupted", "--continue goes on", "trajectory: "}},
+			{"a failure", []string{"-y", "-c", "agent.step_limit=0"}, nil, 3, []string{"ScriptExhausted", "no more replies", "add replies to the script", "trajectory: "}},
+		} {
+			t.Run(front.name+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t)
+				replies := []string{"true", submitCommand}
+				if tt.code == 3 {
+					replies = replies[:1]
+				}
+				p := newLine(t)
+				p.ready = front.ready
+				p.start(s.dir, append(s.env, front.env...), "mini", s.args(replies, append(append([]string{"-t", "do it"}, front.args...), tt.args...)...)...)
+				p.play(tt.steps...)
+				p.ends(tt.code)
+				all := plainText(p.all.String())
+				if rich := strings.Contains(all, "■ "); rich != (front.name == "rich") {
+					t.Errorf("this is another front:\n%s", all)
+				}
+				for _, text := range tt.once {
+					if n := strings.Count(all, text); n != 1 {
+						t.Errorf("%q is there %d times:\n%s", text, n, all)
+					}
+				}
+			})
+		}
 	}
 }
 

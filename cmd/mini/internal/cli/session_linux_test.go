@@ -16,13 +16,14 @@ import (
 
 // fronts are the ways a session can look; what it does is the same in all.
 var fronts = []struct {
-	name string
-	args []string
-	env  []string
+	name  string
+	args  []string
+	env   []string
+	ready string // is on the terminal when a question can be answered
 }{
-	{"plain", []string{"--plain"}, nil},
-	{"dumb", nil, []string{"TERM=dumb"}},
-	{"rich", nil, nil},
+	{"plain", []string{"--plain"}, nil, "\n> "},
+	{"dumb", nil, []string{"TERM=dumb"}, "\n> "},
+	{"rich", nil, []string{"MINI_PLAIN="}, "your turn"},
 }
 
 const (
@@ -403,6 +404,7 @@ func TestTransitions(t *testing.T) {
 				t.Parallel()
 				s := newStage(t)
 				p := newLine(t)
+				p.ready = front.ready
 				p.start(s.dir, append(s.env, front.env...), "mini", s.args(tt.replies, append(append([]string{"-t", "do it"}, front.args...), tt.args...)...)...)
 				for _, st := range tt.steps {
 					script, ok := strings.CutPrefix(st.do, "!")

@@ -4,30 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
 )
 
-// conclude says how it ended and where the files are.
-func conclude(s Streams, out trajectories.Outcome, files taskFiles, failed error) error {
+// errEnded ends a session that was interrupted, once that was said.
+var errEnded = fmt.Errorf("the session has ended: %w", agent.ErrInterrupted)
+
+// conclude says how it ended, unless the front has, and where the files are.
+func (t *task) conclude(out trajectories.Outcome, failed error) error {
+	s := t.Streams
 	if out.Class == "" {
 		return nil
 	}
-	text := fmt.Sprintf("%s after %s", out.ExitStatus, report.Count(out.Steps, "step"))
-	switch known := out.Usage.Unpriced == 0; {
-	case !known:
-		text += ", cost " + report.Spent(out.Cost, known)
-	case out.Cost > 0:
-		text += ", " + report.Spent(out.Cost, known)
+	var text []string
+	if !t.front.Ended() {
+		text = append(text, ended(out), strings.TrimPrefix(out.Error, out.ExitStatus+": "))
 	}
-	for _, more := range []string{out.Error, out.Hint} {
-		if more != "" {
-			text += "\n" + more
-		}
+	text = slices.DeleteFunc(append(text, out.Hint), func(line string) bool { return line == "" })
+	said := "trajectory: " + t.files.traj
+	if len(text) > 0 {
+		said = "mini: " + lines(strings.Join(text, "\n")) + "\n" + said
 	}
-	_, err := fmt.Fprintf(s.Err, "mini: %s\ntrajectory: %s\n", lines(text), files.traj)
+	_, err := fmt.Fprintln(s.Err, said)
 	if len(out.Submission) > 0 && !out.Autosubmitted {
 		text := string(out.Submission)
 		if s.OutTerminal {
@@ -40,9 +43,21 @@ func conclude(s Streams, out trajectories.Outcome, files taskFiles, failed error
 	case err != nil || failed != nil:
 		return err
 	case out.Class == trajectories.Interrupted:
-		return agent.ErrInterrupted
+		return errEnded
 	case !out.Class.Counts():
 		return errIncomplete
 	}
 	return nil
+}
+
+// ended is how an attempt ended, after how much.
+func ended(out trajectories.Outcome) string {
+	text := fmt.Sprintf("%s after %s", out.ExitStatus, report.Count(out.Steps, "step"))
+	switch known := out.Usage.Unpriced == 0; {
+	case !known:
+		text += ", cost " + report.Spent(out.Cost, known)
+	case out.Cost > 0:
+		text += ", " + report.Spent(out.Cost, known)
+	}
+	return text
 }

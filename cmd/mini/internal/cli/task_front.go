@@ -21,6 +21,9 @@ type front interface {
 	chat.Front
 	// Listen has the front take what is typed between questions.
 	Listen(c chat.Controls)
+	// Ended says that it has shown how the attempt ended, which nothing else
+	// then repeats.
+	Ended() bool
 	// Close gives the terminal back.
 	Close()
 }

@@ -63,7 +63,7 @@ func (t *task) session(ctx, kill context.Context) (err error) {
 		return err
 	}
 	out, err := t.converse(ctx)
-	return errors.Join(err, t.boxes.Close(), conclude(t.Streams, out, t.files, err))
+	return errors.Join(err, t.boxes.Close(), t.conclude(out, err))
 }
 
 // prepare finds mistakes before anybody is asked for anything.

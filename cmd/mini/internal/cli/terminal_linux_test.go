@@ -18,6 +18,7 @@ type line struct {
 	*ptytest.Terminal
 	t     testing.TB
 	cmd   *exec.Cmd
+	ready string // is there when a question can be answered; "" is the prompt for a line
 	ended chan error
 	all   bytes.Buffer
 }

@@ -90,6 +90,9 @@ func (f *Front) Listen(c chat.Controls) {
 	f.listen()
 }
 
+// Ended says that the front has shown how the attempt ended: it never does.
+func (f *Front) Ended() bool { return false }
+
 // Close reads no more.
 func (f *Front) Close() { f.stop() }
 

@@ -216,8 +216,8 @@ func size(n int64) string {
 	return grouped(n) + " bytes"
 }
 
-// outcomeRow says how an attempt ended.
-func outcomeRow(o trajectories.Outcome) string {
+// outcomeRow says how an attempt ended, and at which limit, if at one.
+func outcomeRow(o trajectories.Outcome, limit string) string {
 	c := green
 	switch o.Class {
 	case trajectories.Submitted:
@@ -232,8 +232,11 @@ func outcomeRow(o trajectories.Outcome) string {
 		row += faint(between + report.Spent(o.Cost, known))
 	}
 	row += faint(between + clock(o.Took()))
-	if o.Error != "" {
-		row += " " + coloured(c, safe.Line(bounded(o.Error, 500)))
+	if limit != "" {
+		row += faint(between + "the limit of " + safe.Line(bounded(limit, 40)) + " is reached")
+	}
+	if text := strings.TrimPrefix(o.Error, o.ExitStatus+": "); text != "" {
+		row += faint(between) + coloured(c, safe.Line(bounded(text, 500)))
 	}
 	return row
 }

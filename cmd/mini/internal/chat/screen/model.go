@@ -3,6 +3,7 @@ package screen
 import (
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -43,6 +44,9 @@ type model struct {
 	hint    string   // an answer to the last key
 	urgent  bool
 	escaped bool // the last key was Esc
+
+	limited string      // the limit that ended the attempt
+	ending  atomic.Bool // how the attempt ended was shown
 
 	failure error // why the screen cannot go on
 }

@@ -195,6 +195,16 @@ func (s *Screen) Tell(n chat.Note) { s.model.feed.push(n) }
 // State implements chat.Front.
 func (s *Screen) State(state chat.State) { s.model.feed.setState(state) }
 
+// Ended says that the screen has shown how the attempt ended.
+func (s *Screen) Ended() bool {
+	select {
+	case <-s.done:
+		return s.err == nil && s.model.ending.Load()
+	default:
+		return s.model.ending.Load()
+	}
+}
+
 // Done is closed when the screen has been given back, by Close or because it was
 // lost.
 func (s *Screen) Done() <-chan struct{} { return s.done }

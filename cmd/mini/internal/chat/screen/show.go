@@ -300,7 +300,7 @@ func (m *model) toldModel(e events.Told) {
 func (m *model) limit(e events.LimitReached) {
 	switch {
 	case !e.Raised:
-		m.paragraph(coloured(yellow, "! the limit of "+safe.Line(bounded(e.Which, 40))+" is reached"))
+		m.limited = e.Which // the ending says it
 	case e.Which == events.LimitCost && e.Cost > 0:
 		m.paragraph(faint("the limit of cost is " + report.Spent(e.Cost, true) + " now"))
 	case e.Which == events.LimitSteps && e.Steps > 0:
@@ -317,6 +317,7 @@ func (m *model) ended(e events.Ended) {
 		m.write(faint("not run"))
 	}
 	m.pending, m.shown, m.told = nil, "", nil
-	m.paragraph(outcomeRow(e.Outcome))
+	m.paragraph(outcomeRow(e.Outcome, m.limited))
 	m.write("")
+	m.ending.Store(true)
 }
