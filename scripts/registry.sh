@@ -18,7 +18,9 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 chmod 755 "$tmp"
 say "fetching Debian's docker-registry for the tests"
-if ! (cd "$tmp" && apt-get download -q docker-registry >/dev/null 2>&1); then
+download() { (cd "$tmp" && apt-get download -q docker-registry >/dev/null 2>&1); }
+# A new machine has no lists of packages; they are root's to fetch.
+if ! download && ! { ((EUID == 0)) && apt-get update -qq && download; }; then
 	say "the package could not be fetched (apt-get update?); its tests are skipped"
 	exit 0
 fi

@@ -30,9 +30,7 @@ if ! command -v go >/dev/null; then
 fi
 need git git "repositories are made and compared with it"
 need bash bash "every command of the agent is run by it"
-if [[ $1 == demo ]]; then
-  need python3 python3 "without a container engine the demo's tests run on this machine"
-fi
+need python3 python3 "tests run programs in it, and so does the demo without a container engine"
 if [[ $1 == test ]]; then
   need tmux tmux "the tour of README.md is taken on real terminals"
   need busybox busybox-static "diffs are taken with its shell too"
