@@ -100,7 +100,11 @@ func TestRecordOfDamage(t *testing.T) {
 	must(t, err)
 	text, err := os.ReadFile(records[0])
 	must(t, err)
-	must(t, os.WriteFile(records[0], []byte(strings.Replace(string(text), `"sha256": "`+right, `"sha256": "`+strings.Repeat("0", 64), 1)), 0o600))
+	wrong := strings.Replace(string(text), `"sha256": "`+right, `"sha256": "`+strings.Repeat("0", 64), 1)
+	if wrong == string(text) {
+		t.Fatalf("the record does not have the checksum: %s", text)
+	}
+	must(t, os.WriteFile(records[0], []byte(wrong), 0o600))
 	fetch(t, h, hub.Ref{Repo: repo})
 	e, err = h.Open(t.Context(), hub.Ref{Repo: repo})
 	if err != nil || e.Files[0].SHA256 != right {

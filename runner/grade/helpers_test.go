@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/minibench/mini/runner/grade/corpustest"
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
@@ -19,7 +20,7 @@ func readText(t testing.TB, path string) (string, error) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("the corpus lacks %s", path)
+		corpustest.Lacks(t, "the corpus lacks %s", path)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -219,7 +219,7 @@ func readJSON(t *testing.T, path string, into any) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("the corpus has no %s", filepath.Base(path))
+		corpustest.Lacks(t, "the corpus has no %s", filepath.Base(path))
 	}
 	if err == nil {
 		err = json.Unmarshal(data, into)

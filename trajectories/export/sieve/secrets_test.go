@@ -301,6 +301,9 @@ func TestNoKeyInRealFiles(t *testing.T) {
 				}
 			})
 			t.Logf("%d files, %d bytes", files, size)
+			if size == 0 {
+				t.Errorf("nothing was read in %d files", files)
+			}
 		})
 	}
 }

@@ -179,6 +179,9 @@ func noKey(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return err
 	}))
+	if files == 0 {
+		ts.Fatalf("there are no files in %s", args[1])
+	}
 	ts.Logf("looked into %d files", files)
 }
 

@@ -213,10 +213,12 @@ func TestVariablesOfThePage(t *testing.T) {
 // A variable that bounds money is never passed over: a batch keeps it, and a
 // task, which has no such bound, does not start.
 func TestVariablesThatBoundMoney(t *testing.T) {
+	bounds := 0
 	for name, v := range peerVariables {
 		if v.refusal == "" {
 			continue
 		}
+		bounds++
 		for value, code := range map[string]int{"5": exitUsage, "0": exitOK, "0.0": exitOK, "": exitOK, "much": exitUsage} {
 			flags := newRoot(t.Context(), Streams{}).Flags()
 			err := refusal(flags, []string{name + "=" + value}, "mini")
@@ -232,5 +234,8 @@ func TestVariablesThatBoundMoney(t *testing.T) {
 				t.Errorf("%s=%s: says %q", name, value, &out)
 			}
 		}
+	}
+	if bounds == 0 {
+		t.Error("no variable bounds money")
 	}
 }
