@@ -207,24 +207,30 @@ func TestOnlyWhatGitRefusesIsLeftOut(t *testing.T) {
 		},
 		"an encoding of a file that was there": {
 			"", `printf '*.py working-tree-encoding=UTF-16\n' > .gitattributes; echo x >> code.py; echo x >> a.txt`,
-			[]string{"b/.gitattributes", "+x"}, map[string]string{"code.py": "BOM is required"},
+			[]string{"b/.gitattributes", "+x"},
+			map[string]string{"code.py": "BOM is required"},
 		},
 		"a filter": {
 			`printf '*.up filter=up\n' > .gitattributes; git add .; git commit -qm up; git config filter.up.clean false; git config filter.up.required true`,
-			many + "echo x > x.up", []string{"b/many/1\n", "b/many/700\n"}, map[string]string{"x.up": "filter"},
+			many + "echo x > x.up",
+			[]string{"b/many/1\n", "b/many/700\n"},
+			map[string]string{"x.up": "filter"},
 		},
 		"a name": {"", many + "echo x > many/git~1", []string{"b/many/1\n", "b/many/700\n"}, map[string]string{"many/git~1": "Ignoring path"}},
 		"all of many": {
 			"", `printf '/sub/*.u working-tree-encoding=UTF-16\n' > .gitattributes; for i in $(seq 60); do echo x > sub/$i.u; echo x > sub/$i; done`,
-			[]string{"b/sub/1\n", "b/sub/60\n"}, map[string]string{"sub/1.u": "BOM is required"},
+			[]string{"b/sub/1\n", "b/sub/60\n"},
+			map[string]string{"sub/1.u": "BOM is required"},
 		},
 		"a folder that is no repository": {
 			"", "mkdir -p new/.git new/deep/.git new/er; echo x > new/f; echo x > new/deep/f; echo x > new/deep/.git/x; echo x > new/er/f",
-			[]string{"b/new/f", "b/new/deep/f", "b/new/er/f"}, nil,
+			[]string{"b/new/f", "b/new/deep/f", "b/new/er/f"},
+			nil,
 		},
 		"a repository in a folder": {
 			"", "mkdir -p new/deep; echo x > new/f; echo x > new/deep/f; git init -q new/deep/own; echo x > new/deep/own/f; git init -q own; echo x > own/f",
-			[]string{"b/new/f", "b/new/deep/f"}, map[string]string{"own/": "repository of its own", "new/deep/own/": "repository of its own"},
+			[]string{"b/new/f", "b/new/deep/f"},
+			map[string]string{"own/": "repository of its own", "new/deep/own/": "repository of its own"},
 		},
 		"a pipe in the place of a file": {"", "rm a.txt; mkfifo a.txt; echo x >> code.py", []string{"+x"}, map[string]string{"a.txt": "neither a file nor a link"}},
 	} {
