@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
@@ -26,6 +27,7 @@ func (r *run) scrub(ctx context.Context) error {
 	if !r.cfg.Scrub {
 		return nil
 	}
+	r.Events.Publish(events.ScrubStarted{})
 	proof, err := worktree.Scrub(ctx, r.Environment)
 	_, lost := errors.AsType[*env.Error](err)
 	switch {
@@ -37,9 +39,16 @@ func (r *run) scrub(ctx context.Context) error {
 	case lost || err != nil && ctx.Err() != nil:
 		return orCause(ctx, err)
 	}
-	if _, err := r.Recorder.Append(trajectories.TypeScrub, scrubRecord(proof, err)); err != nil {
+	rec := scrubRecord(proof, err)
+	if p := r.info.Prepared; p != nil {
+		rec.ImageWait = trajectories.Seconds(p.Waited)
+	}
+	if _, err := r.Recorder.Append(trajectories.TypeScrub, rec); err != nil {
 		return err
 	}
+	r.Events.Publish(events.Scrubbed{
+		OK: rec.OK, Prepared: rec.Prepared, ObjectsRemoved: rec.ObjectsRemoved, RefsRemoved: rec.RefsRemoved, Duration: rec.Duration,
+	})
 	if err == nil && !proof.Holds() {
 		err = fmt.Errorf("scrub repository: %d commits, %d objects, %d refs and %d remotes are left that are not HEAD's",
 			proof.StrayCommits, proof.StrayObjects, proof.StrayRefs, proof.Remotes)
@@ -66,7 +75,7 @@ func scrubRecord(p worktree.Proof, err error) trajectories.Scrub {
 		RefsRemoved: p.RefsRemoved, ObjectsRemoved: p.ObjectsRemoved,
 		Objects: p.Objects, Commits: p.Commits, Tags: p.Tags,
 		StrayCommits: p.StrayCommits, StrayObjects: p.StrayObjects, StrayRefs: p.StrayRefs, Remotes: p.Remotes,
-		Submodules: p.Submodules, Duration: trajectories.Seconds(p.Duration),
+		Submodules: p.Submodules, Duration: trajectories.Seconds(p.Duration), Prepared: p.Prepared,
 	}
 	if err != nil {
 		rec.Error = err.Error()

@@ -224,4 +224,14 @@ type Info struct {
 	ImageArch   string `json:"image_arch,omitempty"`
 	// Warnings are sentences for the user about what is unusual here.
 	Warnings []string `json:"warnings,omitempty"`
+	// Prepared says what was done to the image beforehand; nil where nothing was.
+	Prepared *Prepared `json:"-"`
+}
+
+// Prepared is work that was done once on an image, for all its sandboxes.
+type Prepared struct {
+	// Note is what the work left for the sandboxes.
+	Note string
+	// Waited is how long the start of this sandbox waited for the work.
+	Waited time.Duration
 }

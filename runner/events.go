@@ -52,6 +52,9 @@ type Phase string
 // The phases of an instance at work.
 const (
 	Starting Phase = "starting" // its sandbox is being made; Text may name the image
+	// Scrubbing removes from the repository what came after its HEAD, in the sandbox
+	// or, once for all sandboxes of it, in the image that Text names.
+	Scrubbing Phase = "scrubbing"
 	// Rebuilding runs the commands of an attempt that goes on: Command is Done of Total.
 	Rebuilding Phase = "rebuilding"
 	Thinking   Phase = "thinking" // the model was asked for Step

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/minibench/mini/agent/pictures"
+	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -90,6 +91,15 @@ func (w *witness) doing(p Phase, command string) {
 	w.log.Emit(e)
 }
 
+// scrubbing tells of a scrub, which belongs to the start.
+func (w *witness) scrubbing() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.event(Doing)
+	e.Phase = Scrubbing
+	w.log.Emit(e)
+}
+
 // watchedModel tells of each call as it begins, and of its waits for the
 // provider.
 type watchedModel struct {
@@ -126,6 +136,8 @@ func (b watchedBox) Unwrap() env.Environment { return b.Environment }
 // end, where the diff is taken.
 func (b watchedBox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	switch {
+	case worktree.IsScrub(c):
+		b.w.scrubbing()
 	case b.w.phase == Rebuilding: // which has told of it
 	case c.Script == pictures.Script: // it belongs to the command before it
 	case slices.Contains(b.w.actions, c.Script):

@@ -22,7 +22,12 @@ type Scrub struct {
 	Remotes        int     `json:"remotes"`
 	Submodules     int     `json:"submodules,omitempty"` // repositories of submodules, left as they were
 	Duration       Seconds `json:"duration"`
-	Error          string  `json:"error,omitempty"`
+	// Prepared says that the image was scrubbed once for all attempts on it, and
+	// that this one found the git directory as it was left then. ImageWait is how
+	// long the start of its sandbox waited for that.
+	Prepared  bool    `json:"prepared,omitempty"`
+	ImageWait Seconds `json:"image_wait,omitempty"`
+	Error     string  `json:"error,omitempty"`
 }
 
 // Start is how the files of a repository were when the work on them began. It is

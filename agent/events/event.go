@@ -15,6 +15,8 @@ type Kind string
 // The kinds, in about the order in which they are first seen.
 const (
 	KindRunStarted    Kind = "run_started"
+	KindScrubStarted  Kind = "scrub_started"
+	KindScrubbed      Kind = "scrubbed"
 	KindTurnStarted   Kind = "turn_started"
 	KindTextDelta     Kind = "text_delta"
 	KindReplied       Kind = "replied"
@@ -64,6 +66,19 @@ type RunStarted struct {
 	// Step is how many turns there were before: not 0 where a session goes on
 	// from an earlier one.
 	Step int `json:"step,omitempty"`
+}
+
+// ScrubStarted says that what came after HEAD is about to be removed from the
+// repository, which may take seconds.
+type ScrubStarted struct{}
+
+// Scrubbed says what the scrub of the repository came to, as the journal has it.
+type Scrubbed struct {
+	OK             bool                 `json:"ok"`
+	Prepared       bool                 `json:"prepared,omitempty"` // it was done in the image before
+	ObjectsRemoved int                  `json:"objects_removed,omitempty"`
+	RefsRemoved    int                  `json:"refs_removed,omitempty"`
+	Duration       trajectories.Seconds `json:"duration"`
 }
 
 // TurnStarted says that the model is about to be asked. Steps count from 1.
@@ -248,6 +263,12 @@ type Lost struct {
 
 // Kind implements Event.
 func (RunStarted) Kind() Kind { return KindRunStarted }
+
+// Kind implements Event.
+func (ScrubStarted) Kind() Kind { return KindScrubStarted }
+
+// Kind implements Event.
+func (Scrubbed) Kind() Kind { return KindScrubbed }
 
 // Kind implements Event.
 func (TurnStarted) Kind() Kind { return KindTurnStarted }

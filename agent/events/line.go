@@ -116,6 +116,8 @@ func Decode(line []byte) (Stamped, error) {
 // readers is never changed.
 var readers = map[Kind]func([]byte) (Event, error){
 	KindRunStarted:    reader[RunStarted],
+	KindScrubStarted:  reader[ScrubStarted],
+	KindScrubbed:      reader[Scrubbed],
 	KindTurnStarted:   reader[TurnStarted],
 	KindTextDelta:     reader[TextDelta],
 	KindReplied:       reader[Replied],

@@ -22,6 +22,8 @@ var at = time.Date(2026, 11, 20, 9, 30, 0, 500_000_000, time.UTC)
 // all has one event of each kind, with every field set.
 var all = []events.Event{
 	events.RunStarted{Task: "fix\n<it>", Instance: "a__b-1", Model: "m", Environment: "docker", Dir: "/testbed", Step: 3},
+	events.ScrubStarted{},
+	events.Scrubbed{OK: true, Prepared: true, ObjectsRemoved: 3, RefsRemoved: 2, Duration: trajectories.Seconds(time.Second)},
 	events.TurnStarted{Step: 4},
 	events.TextDelta{Step: 4, Text: "hé", Thinking: true, Restart: true},
 	events.Replied{
@@ -87,7 +89,7 @@ func TestLines(t *testing.T) {
 			t.Errorf("%v %s", err, diff)
 		}
 	}
-	if len(kinds) != len(all)-1 || len(kinds) != 16 {
+	if len(kinds) != len(all)-1 || len(kinds) != 18 {
 		t.Errorf("%d kinds are tested", len(kinds))
 	}
 }

@@ -33,7 +33,11 @@ type Proof struct {
 
 	// Submodules counts repositories of submodules, which are left alone.
 	Submodules int
-	Duration   time.Duration
+	// Duration is how long Scrub took. Where Prepared, it found everything in the
+	// git directory as Prepare left it in the image, and the rest is what was
+	// proved then.
+	Duration time.Duration
+	Prepared bool
 }
 
 // Holds says whether the repository is honest.
@@ -63,6 +67,9 @@ var errForeign = errors.New("it is not in the sandbox's own folder")
 // that neither HEAD's history nor the index needs. HEAD, the index and all
 // files stay, and what git status says of them.
 //
+// Where the sandbox's image was prepared (see Prepare), a listing of the git
+// directory that is what it was then is proof enough.
+//
 // It changes the repository for good, and refuses with ErrNotDisposable where
 // that could be somebody's. On the host, a repository that lies around
 // env.Info.Dir is none of the sandbox's (ErrNoRepository), and one that lies in
@@ -74,6 +81,9 @@ func Scrub(ctx context.Context, box env.Environment) (Proof, error) {
 		return Proof{}, ErrNotDisposable
 	}
 	start := time.Now()
+	if p, ok, err := stillPrepared(ctx, box); ok || err != nil {
+		return p, err
+	}
 	if err := confined(ctx, box); err != nil {
 		return Proof{}, fmt.Errorf("scrub repository: %w", err)
 	}
@@ -98,6 +108,9 @@ func Scrub(ctx context.Context, box env.Environment) (Proof, error) {
 	}
 	return p, nil
 }
+
+// IsScrub reports whether a command is a scrub's.
+func IsScrub(c env.Command) bool { return strings.HasSuffix(c.Script, scrubScript) }
 
 // confined holds the places of what would be changed against the folder that is
 // the sandbox's, before anything is: the script does so too, but a mistake in it

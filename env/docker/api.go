@@ -27,6 +27,7 @@ type api interface {
 	ImageInspect(ctx context.Context, ref string, o ...client.ImageInspectOption) (image.InspectResponse, error)
 	ImageHistory(ctx context.Context, id string, o ...client.ImageHistoryOption) ([]image.HistoryResponseItem, error)
 	ImagePull(ctx context.Context, ref string, o image.PullOptions) (io.ReadCloser, error)
+	ImageTag(ctx context.Context, source, target string) error
 	ImageRemove(ctx context.Context, ref string, o image.RemoveOptions) ([]image.DeleteResponse, error)
 	DiskUsage(ctx context.Context, o types.DiskUsageOptions) (types.DiskUsage, error)
 	Info(ctx context.Context) (system.Info, error)

@@ -85,6 +85,9 @@ type Config struct {
 	// means DefaultLease. It is the last resort: normally a container ends
 	// with its owner.
 	Lease time.Duration
+	// Prepare is what is done once on the image for all its containers; nil means
+	// nothing. It takes an Engine that looks after images.
+	Prepare *Preparation
 	// Run and Instance name what the container is for, in its labels; neither
 	// is required.
 	Run, Instance string

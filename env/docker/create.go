@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -53,7 +54,7 @@ func (e *Engine) create(ctx context.Context, name, os string, c *container.Confi
 // goes by its id: its name may mean another one by now than was found.
 func containerConfig(c Config, img imageFacts, labels map[string]string) *container.Config {
 	return &container.Config{
-		Image:        img.id,
+		Image:        cmp.Or(img.from, img.id),
 		User:         c.User,
 		Entrypoint:   []string{helperPath},
 		Cmd:          []string{},

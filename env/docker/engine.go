@@ -66,8 +66,10 @@ type Engine struct {
 	starts   chan struct{} // as many tokens as starts at once
 	pulls    flight.Group
 	fills    flight.Group
-	images   *images.Store // nil where nothing looks after them
-	pulse    *pulse
+	// preparing is about images that are being prepared.
+	preparing flight.Group
+	images    *images.Store // nil where nothing looks after them
+	pulse     *pulse
 	// shortcuts lead to helpers where the engine is on this machine.
 	shortcuts shortcuts
 
@@ -76,6 +78,8 @@ type Engine struct {
 	owed    []string           // containers whose removal failed
 	helpers map[string]program // by architecture
 	filled  map[string]bool    // volumes known to hold their helper
+	// unprepared are names of images that could not be made.
+	unprepared map[string]bool
 }
 
 // program is a helper to be put into sandboxes.
@@ -132,6 +136,8 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 		starts:  make(chan struct{}, cfg.MaxStarts),
 		helpers: make(map[string]program),
 		filled:  make(map[string]bool),
+
+		unprepared: make(map[string]bool),
 	}
 	e.pulse = newPulse(cfg.Silence,
 		func(ctx context.Context) error { _, err := cli.Ping(ctx); return err },

@@ -17,6 +17,10 @@ import (
 // imageFacts is what a start needs to know of an image.
 type imageFacts struct {
 	id, digest, arch string
+	// from is the id of what containers are made from, where that is not the
+	// image itself but a prepared one.
+	from     string
+	prepared *env.Prepared
 }
 
 // image finds the image of a configuration, and pulls it when it is not here

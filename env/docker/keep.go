@@ -66,7 +66,7 @@ func (c *Container) Keep(ctx context.Context, attempt string) (string, error) {
 			WorkingDir: c.info.Dir,
 			StopSignal: "SIGTERM",
 			Labels: map[string]string{
-				labelOwner: "", labelExpires: "",
+				labelOwner: "", labelExpires: "", labelPrepared: "", labelPreparedOf: "",
 				labelKept: time.Now().UTC().Format(time.RFC3339), labelAttempt: attempt, labelHost: c.engine.owner.Host,
 			},
 		},

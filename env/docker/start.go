@@ -34,6 +34,28 @@ func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) 
 			release()
 		}
 	}()
+	from, releasePrepared, err := e.preparedImage(ctx, c, img)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			releasePrepared()
+		}
+	}()
+	box, err := e.startFrom(ctx, c, from)
+	if from.prepared != nil && isGone(err) { // it was removed meanwhile
+		box, err = e.startFrom(ctx, c, img)
+	}
+	if err != nil {
+		return nil, err
+	}
+	box.releaseImage = func() { releasePrepared(); release() }
+	return box, nil
+}
+
+// startFrom starts a container of an image that is here.
+func (e *Engine) startFrom(ctx context.Context, c Config, img imageFacts) (*Container, error) {
 	bin, err := e.helper(img.arch)
 	if err != nil {
 		return nil, &env.Error{Status: env.StartFailed, Op: "start " + c.Image, Err: err}
@@ -56,7 +78,6 @@ func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) 
 	if err != nil {
 		return nil, failure(ctx, env.StartFailed, "start container from "+c.Image, err)
 	}
-	box.releaseImage = release
 	return box, nil
 }
 
@@ -202,6 +223,7 @@ func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info 
 		ImageID:     img.id,
 		ImageDigest: img.digest,
 		ImageArch:   img.arch,
+		Prepared:    img.prepared,
 		Warnings:    warnings,
 	}
 	if h.DirMissing {

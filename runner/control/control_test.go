@@ -390,6 +390,11 @@ func TestWatch(t *testing.T) {
 	if r := rows[1]; r.Who != "a#2" || r.Step != 4 || r.Cost != 0.75 || r.Command != "ls" || r.Phase != runner.Running {
 		t.Errorf("%+v", r)
 	}
+	tell(0, runner.Event{Type: runner.Doing, Phase: runner.Scrubbing, Instance: "a", Text: "img:1"}) // of all samples that start
+	tell(0, runner.Event{Type: runner.Doing, Phase: runner.Scrubbing, Instance: "a"})
+	if rows, _ := w.Rows(at); rows[0].Phase != runner.Scrubbing || rows[1].Phase != runner.Running {
+		t.Errorf("%+v", rows)
+	}
 	tell(0, runner.Event{Type: runner.Doing, Phase: runner.Left, Instance: "a", Sample: 1})
 	if rows, _ := w.Rows(at); len(rows) != 1 || rows[0].Who != "a#2" {
 		t.Errorf("%+v", rows)

@@ -80,7 +80,7 @@ func (w *Watch) Event(e runner.Event) {
 
 func (r *Row) doing(e runner.Event) {
 	r.Phase, r.Command = e.Phase, e.Command
-	if e.Phase != runner.Starting && e.Phase != runner.Waiting {
+	if !starts(e.Phase) && e.Phase != runner.Waiting {
 		r.Step, r.Cost = e.Step, e.Cost
 	}
 }
@@ -89,7 +89,7 @@ func (r *Row) doing(e runner.Event) {
 // what they say is about the samples that are being started.
 func (w *Watch) each(e runner.Event, f func(*Row)) {
 	for _, r := range w.rows {
-		of := e.Sample == 0 && strings.HasPrefix(r.Who, e.Instance+"#") && (r.Phase == runner.Starting || r.Phase == runner.Waiting)
+		of := e.Sample == 0 && strings.HasPrefix(r.Who, e.Instance+"#") && (starts(r.Phase) || r.Phase == runner.Waiting)
 		if r.Who == e.Who() || of {
 			f(r)
 		}
@@ -120,3 +120,6 @@ func (w *Watch) Rows(now time.Time) ([]Row, time.Duration) {
 	}
 	return all, now.Sub(w.began)
 }
+
+// starts reports whether a phase comes before the sandbox is ready.
+func starts(p runner.Phase) bool { return p == runner.Starting || p == runner.Scrubbing }

@@ -74,9 +74,7 @@ func (p *Plain) Event(e runner.Event) {
 	case runner.AttemptResumed:
 		p.about(e, "goes on after step %d; %s to run again first", e.Step, Count(e.Total, "command"))
 	case runner.Doing:
-		if e.Phase == runner.Rebuilding && p.steps.Allow() {
-			p.short(e, "rebuilding %d of %d  %s", e.Done, e.Total, cut(e.Command))
-		}
+		p.doing(e)
 	case runner.SandboxReady:
 		p.about(e, "sandbox ready after %s", seconds(e.Elapsed))
 		p.warn(e, e.Warnings...)
@@ -105,6 +103,18 @@ func (p *Plain) Event(e runner.Event) {
 		p.about(e, "%s", evaluating(e.Text))
 	case runner.Verdict:
 		p.verdict(e)
+	}
+}
+
+// doing shows the phases that may last long before the first step.
+func (p *Plain) doing(e runner.Event) {
+	switch {
+	case e.Phase == runner.Rebuilding && p.steps.Allow():
+		p.short(e, "rebuilding %d of %d  %s", e.Done, e.Total, cut(e.Command))
+	case e.Phase == runner.Scrubbing && e.Text != "":
+		p.about(e, "the repository is scrubbed, once for all attempts on %s", e.Text)
+	case e.Phase == runner.Scrubbing:
+		p.about(e, "the repository is scrubbed")
 	}
 }
 

@@ -59,6 +59,8 @@ func TestRenderers(t *testing.T) {
 		{Type: runner.AttemptStarted, Instance: "a__b-1", Attempt: 1},
 		{Type: runner.AttemptResumed, Instance: "a__b-1", Attempt: 1, Step: 31, Total: 30},
 		{Type: runner.Doing, Phase: runner.Starting, Instance: "a__b-1"}, // for screens only
+		{Type: runner.Doing, Phase: runner.Scrubbing, Instance: "a__b-1", Text: "img:1"},
+		{Type: runner.Doing, Phase: runner.Scrubbing, Instance: "a__b-1"},
 		{Type: runner.Doing, Phase: runner.Rebuilding, Instance: "a__b-1", Done: 12, Total: 30, Command: "make test"},
 		{Type: runner.SandboxReady, Instance: "a__b-1", Elapsed: 0.31, Warnings: []string{"the image has no /testbed; commands start in /"}},
 		{Type: runner.Step, Instance: "a__b-1", Step: 1, Command: "ls -la"},

@@ -195,6 +195,12 @@ func (s *Store) removable(list []own, others map[string]bool, soon bool) []own {
 		}
 	}
 	slices.SortStableFunc(can, func(a, b own) int { // they come by their last use
+		if made := (a.of != ""); made != (b.of != "") { // what can be made again costs least
+			if made {
+				return -1
+			}
+			return 1
+		}
 		x, y := needed(a), needed(b)
 		if x == 0 || y == 0 {
 			return x - y

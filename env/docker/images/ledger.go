@@ -50,6 +50,9 @@ type pulled struct {
 	Digest string    `json:"digest,omitempty"`
 	Pulled time.Time `json:"pulled"`
 	Used   time.Time `json:"used"`
+	// Of is the name of the image that mini made this one from; empty for one that
+	// it pulled.
+	Of string `json:"of,omitempty"`
 }
 
 // lease is what one mini needs now or soon.
@@ -218,6 +221,7 @@ func (r *record) ours(s Stock) []own {
 			if used := r.Pulled[name].Used; used.After(o.used) {
 				o.used = used
 			}
+			o.of = r.Pulled[name].Of
 		}
 		list = append(list, o)
 	}
@@ -230,6 +234,7 @@ type own struct {
 	Holding
 	refs []string // the names mini gave it
 	used time.Time
+	of   string // what mini made it from; empty if it was pulled
 }
 
 // is says whether one of its names is in a set.

@@ -18,6 +18,7 @@ type Pruned struct {
 // PrunedImage is one image that mini pulled.
 type PrunedImage struct {
 	Image   string    `json:"image"`
+	Of      string    `json:"of,omitempty"` // the image that mini made it from, where it did not pull it
 	ID      string    `json:"id"`
 	Bytes   int64     `json:"bytes"`   // that it has to itself
 	Used    time.Time `json:"used"`    // last, by mini
@@ -43,7 +44,7 @@ func (s *Store) Prune(ctx context.Context, needed []Need, dry bool) (Pruned, err
 	}
 	removed := false
 	for _, o := range before.list {
-		item := PrunedImage{Image: o.refs[0], ID: o.ID, Bytes: o.Size - o.Shared, Used: o.used}
+		item := PrunedImage{Image: o.refs[0], Of: o.of, ID: o.ID, Bytes: o.Size - o.Shared, Used: o.used}
 		item.Kept = kept(o, keep, before.others)
 		switch {
 		case item.Kept != "":
@@ -83,7 +84,7 @@ func (s *Store) Prune(ctx context.Context, needed []Need, dry bool) (Pruned, err
 // kept says why an image stays; empty where it need not.
 func kept(o own, needed, others map[string]bool) string {
 	switch {
-	case o.is(needed):
+	case o.is(needed), needed[o.of]:
 		return "it is needed"
 	case o.InUse:
 		return "a container uses it"

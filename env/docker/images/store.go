@@ -304,3 +304,32 @@ func (s *Store) Hold(ctx context.Context, n Need) (release func(), err error) {
 	}
 	return done, nil
 }
+
+// Made notes that mini made an image of another one, and holds it against the
+// budget: it is removed as those that mini pulled are, but sooner. The error says
+// that it does not fit, and is gone.
+func (s *Store) Made(ctx context.Context, name, of string) error {
+	name, err := Name(name)
+	if err != nil {
+		return err
+	}
+	if of, err = Name(of); err != nil {
+		return err
+	}
+	img, here, err := s.find(ctx, name, "")
+	if err != nil || !here {
+		return err
+	}
+	err = s.ledger.with(ctx, func(r *record) (bool, error) {
+		r.remember(name, img, time.Now())
+		made := r.Pulled[name]
+		made.Of = of
+		r.Pulled[name] = made
+		s.writeLease(r)
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.fits(ctx, Need{Ref: name}, name, img)
+}

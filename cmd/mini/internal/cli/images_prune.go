@@ -26,8 +26,10 @@ func newImagesPrune(s Streams) *cobra.Command {
 		Use:   "prune",
 		Short: "Remove the images that mini pulled, and no others",
 		Long: `Removes images that mini itself pulled and that no container and no other mini
-uses. With --keep-needed those of the rows that --subset and its companions
-pick stay. An image that got another name since is left alone.`,
+uses, and those that it prepared of other images, whose repositories it
+scrubbed once for all attempts. With --keep-needed those of the rows that
+--subset and its companions pick stay. An image that got another name since is
+left alone.`,
 		Example: "  mini images prune --dry-run\n  mini images prune --keep-needed --subset verified --slice 0:50",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), s) },
@@ -88,6 +90,9 @@ func printPruned(w io.Writer, p images.Pruned) error {
 	}
 	for _, i := range p.Images {
 		text := fmt.Sprintf("%s %s  %s", word, i.Image, report.Size(i.Bytes))
+		if i.Of != "" {
+			text += ", prepared from " + i.Of
+		}
 		switch {
 		case i.Err != "":
 			text = fmt.Sprintf("failed %s: %s", i.Image, i.Err)

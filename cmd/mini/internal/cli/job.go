@@ -80,6 +80,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
+	boxes.scrubOnce(j.cfg)
 	if err := boxes.fit(ctx, j.todo()); err != nil {
 		return errors.Join(before(err), boxes.Close())
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
@@ -37,6 +38,9 @@ type sandboxes struct {
 	engine *docker.Engine
 	images *images.Store
 	needs  func(rows []datasets.Instance) []images.Need
+	// scrubs says that containers start from images whose repository was scrubbed
+	// once for all of them.
+	scrubs bool
 
 	mu   sync.Mutex
 	live map[env.Environment]bool
@@ -200,7 +204,16 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 		if c.Image == "" {
 			c.Image = in.ImageName()
 		}
-		emit(runner.Event{Type: runner.Doing, Phase: runner.Starting, Instance: in.ID, Text: c.Image})
+		doing := func(p runner.Phase) {
+			emit(runner.Event{Type: runner.Doing, Phase: p, Instance: in.ID, Text: c.Image})
+		}
+		doing(runner.Starting)
+		if s.scrubs {
+			c.Prepare = &docker.Preparation{Key: worktree.PreparationKey(), Do: worktree.Prepare, Begun: func() func() {
+				doing(runner.Scrubbing)
+				return func() { doing(runner.Starting) }
+			}}
+		}
 		box, err := s.engine.Start(ctx, c)
 		if err != nil {
 			return nil, err // not a typed nil
@@ -208,6 +221,13 @@ func (s *sandboxes) docker(ctx context.Context, cfg *configs.Resolved, run strin
 		return &container{Container: box, run: run, instance: in.ID}, nil
 	}
 	return nil
+}
+
+// scrubOnce has images scrubbed once for all attempts on them, where attempts
+// begin with a scrub. A start-up command comes before it, and may need what is
+// removed.
+func (s *sandboxes) scrubOnce(cfg *configs.Resolved) {
+	s.scrubs = cfg.Agent.Scrub && cfg.Run.StartupCommand == ""
 }
 
 // helperIsThere says what is missing where the helper is not, of mini's own or in

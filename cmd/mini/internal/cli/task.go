@@ -125,8 +125,12 @@ func newTaskSandbox(ctx, kill context.Context, cfg *configs.Resolved, w io.Write
 		return nil, usagef("which image? add -c environment.image=NAME")
 	}
 	boxes, err := newSandboxes(ctx, kill, cfg, false, false, "", w, progress.Event)
-	if err != nil || !onHost(boxes.class) {
-		return boxes, err
+	if err != nil {
+		return nil, err
+	}
+	boxes.scrubOnce(cfg)
+	if !onHost(boxes.class) {
+		return boxes, nil
 	}
 	if err := boxes.here(cfg); err != nil {
 		return nil, errors.Join(err, boxes.Close())

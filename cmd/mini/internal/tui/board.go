@@ -187,7 +187,7 @@ func (b *board) rowsOf(e runner.Event) []*worker {
 	var rows []*worker
 	for i := range b.workers {
 		w := &b.workers[i]
-		if strings.HasPrefix(w.instance, e.Instance+"#") && (w.phase == runner.Starting || w.phase == runner.Waiting) {
+		if strings.HasPrefix(w.instance, e.Instance+"#") && (w.phase == runner.Starting || w.phase == runner.Scrubbing || w.phase == runner.Waiting) {
 			rows = append(rows, w)
 		}
 	}
@@ -211,7 +211,7 @@ func (w *worker) doing(e runner.Event) {
 	case runner.Rebuilding:
 		w.command, w.current = fmt.Sprintf("%d of %d  %s", e.Done, e.Total, e.Command), true
 	}
-	if e.Phase != runner.Starting && e.Phase != runner.Waiting {
+	if e.Phase != runner.Starting && e.Phase != runner.Scrubbing && e.Phase != runner.Waiting {
 		w.step, w.cost = e.Step, e.Cost
 	}
 }

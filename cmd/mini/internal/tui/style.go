@@ -76,6 +76,8 @@ func phaseStyled(p runner.Phase, pulling bool, w int) string {
 		return coloured(blue, fit("pulling", w))
 	case p == runner.Rebuilding: // the whole word is wider than the column
 		return coloured(blue, fit("rebuild", w))
+	case p == runner.Scrubbing:
+		return coloured(blue, fit("scrub", w))
 	}
 	s := fit(string(p), w)
 	switch p {

@@ -1,0 +1,94 @@
+package worktree_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/minibench/mini/agent/worktree"
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/local"
+)
+
+// preparedBox is a sandbox of an image that was prepared.
+type preparedBox struct {
+	env.Environment
+	note string
+}
+
+func (b preparedBox) Info() env.Info {
+	info := b.Environment.Info()
+	info.Prepared = &env.Prepared{Note: b.note}
+	return info
+}
+
+// A repository that is not as it was prepared is scrubbed and proved in full,
+// wherever something was put.
+func TestScrubOfAPreparedImage(t *testing.T) {
+	const elsewhere = `(git init -q ../other; cd ../other; echo SECRET > s; git add s; git -c user.name=a -c user.email=a@b commit -qm SECRET; git gc -q)
+`
+	for name, tt := range map[string]struct {
+		plant string
+		holds bool // that the preparation still counts
+	}{
+		"nothing":                {"true", true},
+		"files of the work tree": {"echo SECRET > SECRET; rm one.txt", true},
+		"a refreshed index":      {"sleep 0.01; touch one.txt; git status >/dev/null; git update-index --refresh", true},
+		"an object":              {"echo SECRET | git hash-object -w --stdin", false},
+		"a pack":                 {elsewhere + "cp ../other/.git/objects/pack/* .git/objects/pack/", false},
+		"a ref":                  {"git branch SECRET-branch", false},
+		"a packed ref":           {`echo "$(git rev-parse HEAD) refs/heads/SECRET" >> .git/packed-refs`, false},
+		"an alternate":           {elsewhere + "echo $(cd ../other/.git/objects; pwd) > .git/objects/info/alternates", false},
+		"a list of refs":         {`printf '%s\trefs/heads/SECRET\n' $(git rev-parse HEAD) > .git/info/refs`, false},
+		"a file of Git LFS":      {"mkdir -p .git/lfs/objects/aa; echo SECRET > .git/lfs/objects/aa/aa", false},
+		"a log":                  {"mkdir -p .git/logs; echo SECRET > .git/logs/HEAD", false},
+		"a fetched head":         {"echo SECRET > .git/FETCH_HEAD", false},
+		"a remote":               {"git remote add SECRET https://example.org", false},
+		"what is staged":         {"echo more > more; git add more", false},
+		"another HEAD":           {"git checkout -q --detach", false},
+		"a replacement":          {elsewhere + "mkdir -p .git/refs/replace; cp ../other/.git/objects/pack/* .git/objects/pack/; git -C ../other rev-parse HEAD > .git/refs/replace/$(git rev-parse HEAD)", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			sh(t, root, "mkdir repo")
+			dir := root + "/repo"
+			sh(t, dir, story+"git gc -q")
+			box := disposable{container{sandbox(t, local.Config{Dir: dir})}}
+			note, err := worktree.Prepare(t.Context(), box)
+			if err != nil || note == "" {
+				t.Fatalf("%q, %v", note, err)
+			}
+			sh(t, dir, tt.plant)
+			proof, err := worktree.Scrub(t.Context(), preparedBox{box, note})
+			if err != nil || !proof.Holds() || proof.Head == "" || proof.Commits != 2 {
+				t.Errorf("%v, %+v", err, proof)
+			}
+			if proof.Prepared != tt.holds {
+				t.Errorf("prepared is %t", proof.Prepared)
+			}
+			if found := sh(t, dir, secrets); found != "" {
+				t.Errorf("left behind:\n%s", found)
+			}
+		})
+	}
+}
+
+// What no note can be made of is left to each attempt, and no note is believed
+// that is not one.
+func TestPrepareWhereNothingCanBe(t *testing.T) {
+	dir := t.TempDir()
+	box := disposable{container{sandbox(t, local.Config{Dir: dir})}}
+	if note, err := worktree.Prepare(t.Context(), box); note != "" || err != nil {
+		t.Errorf("without a repository: %q, %v", note, err)
+	}
+	sh(t, dir, story+"ln -s /tmp .git/modules")
+	if note, err := worktree.Prepare(t.Context(), box); note != "" || err == nil || !strings.Contains(err.Error(), "links") {
+		t.Errorf("with a link: %q, %v", note, err)
+	}
+	for _, note := range []string{"", "{}", `{"inventory":""}`, "nonsense"} {
+		proof, err := worktree.Scrub(t.Context(), preparedBox{box, note})
+		if err != nil || proof.Prepared || !proof.Holds() {
+			t.Errorf("with the note %q: %v, %+v", note, err, proof)
+		}
+	}
+}
