@@ -35,9 +35,10 @@ that this user kept on purpose, unless --kept is given; local folders of kept
 sandboxes are not touched.
 
 A mini of another boot or PID namespace may run: what it made stays for two
-days, and as long as it is in use. It is listed on standard error, and --unknown
-removes it. Check first that no such mini runs.`,
-		Example: "  mini clean\n  mini clean --dry-run\n  mini clean --all     also the volumes with mini's helper",
+days, and as long as it is in use. Sandboxes that an older mini kept do not say
+which user kept them. Both are listed on standard error, and --unknown removes
+them. Check first that no such mini runs.`,
+		Example: "  mini clean\n  mini clean --dry-run\n  mini clean --all     also the volumes with mini's helper\n  mini clean --unknown --dry-run",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clean(cmd.Context(), s) },
 	}
