@@ -72,6 +72,7 @@ func TestReadNamesTheRow(t *testing.T) {
 		{"flag", ok("-rf"), "begins with . or -"},
 		{"long", ok(strings.Repeat("x", 201)), "longer than 200"},
 		{"a file of the run", ok("Preds.json"), "the run's own files"},
+		{"a folder of the run", ok("verdicts"), "the run's own files"},
 		{"reordering", ok("a\u202eb"), "cannot be printed"},
 	}
 	for _, tt := range tests {

@@ -150,10 +150,6 @@ func explain(err error) error {
 // maxID leaves room for the endings of files named after an instance.
 const maxID = 200
 
-// reserved are the names of a run's own files, where a folder of an instance
-// would stand beside them.
-var reserved = []string{"run.json", "config.yaml", "preds.json", "results.json", "events.jsonl", "control.json", "logs"}
-
 // CheckID refuses an id that does not come from a dataset, by the rules for
 // those that do: it cannot be, or should not be, the name of a folder.
 func CheckID(id string) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/trajectories"
@@ -52,11 +53,11 @@ var ErrNotRun = errors.New("is not empty and not the folder of a run")
 // The files of a run, within its folder.
 const (
 	lockFile    = ".lock"
-	eventsFile  = "events.jsonl"
-	resultsFile = "results.json"
-	predsFile   = "preds.json"
-	runFile     = "run.json"
-	configFile  = "config.yaml"
+	eventsFile  = datasets.EventsFile
+	resultsFile = datasets.ResultsFile
+	predsFile   = datasets.PredsFile
+	runFile     = datasets.RunFile
+	configFile  = datasets.ConfigFile
 	journalFile = "journal.jsonl"
 	attemptsDir = "attempts"
 )

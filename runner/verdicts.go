@@ -14,7 +14,7 @@ import (
 
 // verdictsDir is where evaluations leave their records, as
 // verdicts/RUN_ID/MODEL/INSTANCE.json (package runner/evaluate has the form).
-const verdictsDir = "verdicts"
+const verdictsDir = datasets.VerdictsDir
 
 // maxVerdict bounds one record, in bytes.
 const maxVerdict = 16 << 20

@@ -13,11 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner/rootdir"
 )
 
 // File says in the folder of a run where its socket is, as long as it goes on.
-const File = "control.json"
+const File = datasets.ControlFile
 
 // format of that file.
 const format = "mini-control-1"

@@ -230,6 +230,21 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
+// TestNamesAreReserved: no instance is called as a file of the run.
+func TestNamesAreReserved(t *testing.T) {
+	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
+	b.run(t.Context(), predict(t, fix))
+	entries, err := os.ReadDir(b.dir)
+	if err != nil || len(entries) < 5 {
+		t.Fatalf("the folder has %v, %v", entries, err)
+	}
+	for _, e := range entries {
+		if datasets.CheckID(e.Name()) == nil && e.Name() != "m.r1.json" { // which a model and a run id name
+			t.Errorf("an instance may be called %s", e.Name())
+		}
+	}
+}
+
 // TestTwoAtOnce: a folder is one evaluation's.
 func TestTwoAtOnce(t *testing.T) {
 	dir := t.TempDir()

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/rootdir"
 )
@@ -24,7 +25,7 @@ import (
 const maxRecord = 16 << 20
 
 // recordsDir is the folder of records, in that of the run.
-const recordsDir = "verdicts"
+const recordsDir = datasets.VerdictsDir
 
 // store has the records of a folder, and finds the verdicts that can be reused:
 // there, and in the cache that several runs share.

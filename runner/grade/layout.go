@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner/grade/logfile"
 )
 
@@ -39,7 +40,7 @@ func NewRun(dir, id string) (Run, error) {
 func (r Run) ID() string { return r.id }
 
 // Dir is the folder of the run's logs.
-func (r Run) Dir() string { return filepath.Join(r.dir, "logs", "run_evaluation", r.id) }
+func (r Run) Dir() string { return filepath.Join(r.dir, datasets.LogsDir, "run_evaluation", r.id) }
 
 // Info is the path of run.json.
 func (r Run) Info() string { return filepath.Join(r.Dir(), "run.json") }

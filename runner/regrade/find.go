@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/rootdir"
@@ -49,7 +50,7 @@ func Find(dir string) (Found, error) {
 			has[files.Dir] = true
 		}
 	}
-	dirs, err := root.Glob("logs/run_evaluation/*/*/*")
+	dirs, err := root.Glob(datasets.LogsDir + "/run_evaluation/*/*/*")
 	if err != nil {
 		return Found{}, fmt.Errorf("find logs: %w", err)
 	}

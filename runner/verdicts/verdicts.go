@@ -23,7 +23,7 @@ import (
 )
 
 // Folder is where records are, within the folder of a run.
-const Folder = "verdicts"
+const Folder = datasets.VerdictsDir
 
 // maxRecord bounds a record, in bytes. With every run and every flag it has
 // some ten kilobytes.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/datasets"
 )
 
 // replayOptions are the flags of mini replay.
@@ -113,7 +114,7 @@ func runReplay(ctx, kill context.Context, s Streams, o *replayOptions, args []st
 func (o *replayOptions) branches() bool { return o.set.Changed("from-step") }
 
 // replayFile is where -o has the findings.
-const replayFile = "replay.json"
+const replayFile = datasets.ReplayFile
 
 // fits finds what cannot be before anything is read.
 func (o *replayOptions) fits() error {
