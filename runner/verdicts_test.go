@@ -153,3 +153,72 @@ func verdicts(t *testing.T, dir string) map[string]string {
 	}
 	return found
 }
+
+// TestEnterVerdictsOfStrangers: an id of preds.json that leads elsewhere reads no
+// file there.
+func TestEnterVerdictsOfStrangers(t *testing.T) {
+	dir := t.TempDir()
+	b := batch(t, dir, submits)
+	if _, err := b.Run(t.Context(), rows("a")); err != nil {
+		t.Fatal(err)
+	}
+	const id = "../../../elsewhere"
+	patch := "the patch\n"
+	sum := sha256.Sum256([]byte(patch))
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "verdicts/mini/m/x.json"), "{}")
+	write(filepath.Join(dir, "elsewhere.json"), `{"instance_id":"`+id+`","model_name_or_path":"m","class":"resolved","basis":{"patch_bytes":10,"patch_sha256":"`+
+		hex.EncodeToString(sum[:])+`"}}`)
+	write(filepath.Join(dir, "preds.json"), `{"`+id+`":{"instance_id":"`+id+`","model_name_or_path":"m","model_patch":"the patch\n"}}`)
+	write(filepath.Join(dir, "results.json"), `{"instances":{"`+id+`":{"class":"submitted"}}}`)
+	if err := b.Folder.EnterVerdicts(); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "results.json")); err != nil || strings.Contains(string(data), "resolved") {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// TestTornEvents: a line that a killed mini left half written is cut off before
+// another event follows.
+func TestTornEvents(t *testing.T) {
+	dir := t.TempDir()
+	for _, torn := range []string{"{\"type\":\"war", strings.Repeat("x", 10_000), "{}\n{}\n{\"ty"} {
+		path := filepath.Join(dir, "events.jsonl")
+		if err := os.WriteFile(filepath.Join(dir, "run.json"), []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		folder, err := runner.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runner.NewLog(folder, nil).Emit(runner.Event{Type: runner.Warning, Text: "next"})
+		if err := folder.Close(); err != nil {
+			t.Error(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+		if want := strings.Count(torn, "\n") + 1; len(lines) != want || !strings.Contains(lines[want-1], "next") {
+			t.Errorf("after %.20q there are the lines %q", torn, lines)
+		}
+		for _, line := range lines {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("after %.20q the line %q is torn", torn, line)
+			}
+		}
+	}
+}
