@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,12 @@ type Found struct {
 	// Logless are folders of evaluations that have no log: the patch did not
 	// apply, or the evaluation was cut short.
 	Logless []string
+	// Skipped could not be read, or lead out of the folder that was named.
+	Skipped []Skipped
 }
+
+// Skipped is a path that was passed over.
+type Skipped struct{ Path, Reason string }
 
 // IDs are the instances that the folders are named after, each once, sorted.
 func (f Found) IDs() []string {
@@ -59,8 +65,10 @@ var ErrNoLogs = errors.New("no test_output.txt and no test_output.txt.gz")
 
 // Find looks for logs in folders, and in all folders below them. A folder is
 // taken once, however many ways lead there: links to folders are followed when
-// all else has been seen, so that circles of them end. Each of the paths has to
-// lead to a log; the error wraps ErrNoLogs when one does not.
+// all else has been seen, so that circles of them end. Links that lead out of the
+// path that was named, and what cannot be read, are skipped. Each of the paths has
+// to lead to a log, or to something skipped; the error wraps ErrNoLogs when one
+// does not, and when there is no log at all.
 func Find(paths []string) (Found, error) {
 	s := search{seen: map[string]bool{}}
 	for _, path := range paths {
@@ -71,11 +79,17 @@ func Find(paths []string) (Found, error) {
 	byPath := func(a, b Folder) int { return datasets.Natural(a.Path, b.Path) }
 	slices.SortFunc(s.found.Folders, byPath)
 	slices.SortFunc(s.found.Logless, datasets.Natural)
+	slices.SortFunc(s.found.Skipped, func(a, b Skipped) int { return datasets.Natural(a.Path, b.Path) })
+	if len(s.found.Folders) == 0 && len(s.found.Skipped) > 0 {
+		first := s.found.Skipped[0]
+		return Found{}, fmt.Errorf("%w that can be read: %s: %s", ErrNoLogs, first.Path, first.Reason)
+	}
 	return s.found, nil
 }
 
 type search struct {
 	found Found
+	top   string          // the path that was named, without links
 	seen  map[string]bool // folders, by the path without links
 	links []string        // to folders, yet to be followed
 }
@@ -93,72 +107,109 @@ func (s *search) start(path string) error {
 	case !info.IsDir():
 		return fmt.Errorf("%s: not a folder; name one that holds logs", path)
 	}
-	before := len(s.found.Folders)
-	real, err := s.follow(path)
-	for len(s.links) > 0 && err == nil {
+	if s.top, err = withoutLinks(path); err != nil {
+		return fmt.Errorf("find logs: %w", err)
+	}
+	folders, skipped := len(s.found.Folders), len(s.found.Skipped)
+	s.walk(filepath.Clean(path), s.top)
+	for len(s.links) > 0 {
 		slices.SortFunc(s.links, datasets.Natural)
 		links := s.links
 		s.links = nil
 		for _, link := range links {
-			if _, err = s.follow(link); err != nil {
-				break
-			}
+			s.follow(link)
 		}
 	}
-	if err == nil && len(s.found.Folders) == before && !s.has(real) {
-		err = fmt.Errorf("%s: %w in it or below it", path, ErrNoLogs)
+	if len(s.found.Folders) == folders && len(s.found.Skipped) == skipped && !s.has(s.top) {
+		return fmt.Errorf("%s: %w in it or below it", path, ErrNoLogs)
 	}
-	return err
+	return nil
+}
+
+// withoutLinks is the path of what a path leads to.
+func withoutLinks(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+func (s *search) skip(path, reason string) {
+	s.found.Skipped = append(s.found.Skipped, Skipped{path, reason})
+}
+
+// skipUnread skips what an error is about, whose path it names.
+func (s *search) skipUnread(path string, err error) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err
+	}
+	s.skip(path, err.Error())
+}
+
+// leadsOut skips a link out of the path that was named.
+func (s *search) leadsOut(link, real string) bool {
+	if below(s.top, real) {
+		return false
+	}
+	s.skip(link, "it is a link that leads out of the folder that was named; name what it leads to")
+	return true
+}
+
+// staysIn says that a link to a file does not lead out; one to nowhere is a file
+// that cannot be read.
+func (s *search) staysIn(link string) bool {
+	real, err := withoutLinks(link)
+	return err != nil || !s.leadsOut(link, real)
+}
+
+// below says that a path is another one, or below it. Both are without links.
+func below(top, path string) bool {
+	return path == top || strings.HasPrefix(path, strings.TrimSuffix(top, string(filepath.Separator))+string(filepath.Separator))
 }
 
 // has says that a log was found in a folder or below it.
 func (s *search) has(real string) bool {
-	return slices.ContainsFunc(s.found.Folders, func(f Folder) bool {
-		return f.real == real || strings.HasPrefix(f.real, strings.TrimSuffix(real, string(filepath.Separator))+string(filepath.Separator))
-	})
+	return slices.ContainsFunc(s.found.Folders, func(f Folder) bool { return below(real, f.real) })
 }
 
-// follow walks a folder that may be a link, and returns its path without links.
-func (s *search) follow(path string) (real string, err error) {
-	real, err = filepath.Abs(path)
-	if err == nil {
-		real, err = filepath.EvalSymlinks(real)
-	}
+// follow walks the folder that a link leads to.
+func (s *search) follow(link string) {
+	real, err := withoutLinks(link)
 	if err != nil {
-		return "", fmt.Errorf("find logs: %w", err)
+		s.skipUnread(link, err)
+	} else if !s.leadsOut(link, real) {
+		s.walk(link, real)
 	}
-	return real, s.walk(filepath.Clean(path), real)
 }
 
 // walk takes a folder and what is below it. real is its path without links.
-func (s *search) walk(path, real string) error {
+func (s *search) walk(path, real string) {
 	if s.seen[real] {
-		return nil
+		return
 	}
 	s.seen[real] = true
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return fmt.Errorf("find logs: %w", err)
+		s.skipUnread(path, err)
+		return
 	}
 	has := map[string]bool{}
 	for _, e := range entries {
 		name := e.Name()
-		below := filepath.Join(path, name)
+		at, isLink := filepath.Join(path, name), e.Type()&fs.ModeSymlink != 0
 		switch {
 		case e.IsDir():
-			if err := s.walk(below, filepath.Join(real, name)); err != nil {
-				return err
-			}
+			s.walk(at, filepath.Join(real, name))
 		case slices.Contains(logNames, name) || slices.Contains(traces, name):
-			has[name] = true
-		case e.Type()&fs.ModeSymlink != 0:
-			if info, err := os.Stat(below); err == nil && info.IsDir() { // a link to nowhere is nobody's log
-				s.links = append(s.links, below)
+			has[name] = !isLink || s.staysIn(at)
+		case isLink:
+			if info, err := os.Stat(at); err == nil && info.IsDir() { // a link to nowhere is nobody's log
+				s.links = append(s.links, at)
 			}
 		}
 	}
 	s.take(path, real, has)
-	return nil
 }
 
 // take adds a folder that has files of an evaluation.
@@ -173,7 +224,7 @@ func (s *search) take(path, real string, has map[string]bool) {
 			return
 		}
 	}
-	if len(has) > 0 {
+	if slices.Contains(slices.Collect(maps.Values(has)), true) {
 		s.found.Logless = append(s.found.Logless, path)
 	}
 }

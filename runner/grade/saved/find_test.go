@@ -49,12 +49,15 @@ func TestFind(t *testing.T) {
 		"twice":                    {[]string{"x/a/test_output.txt", "x/b/test_output.txt"}, "x/b x x/b", "x/a x/b"},
 		"here":                     {[]string{"test_output.txt"}, ".", ".=ID"},
 		"a link that was named":    {[]string{"y/a/test_output.txt", "x -> y"}, "x", "x/a"},
-		"a link to a folder":       {[]string{"y/a/test_output.txt", "x/y -> ../y"}, "x", "x/y/a"},
+		"a link to a folder":       {[]string{"x/z/.b/a/test_output.txt", "x/y -> z/.b"}, "x", "x/z/.b/a"},
+		"a link out":               {[]string{"y/a/test_output.txt", "x/b/test_output.txt", "x/y -> ../y"}, "x", "x/b !x/y"},
+		"a link out, named too":    {[]string{"y/a/test_output.txt", "x/b/test_output.txt", "x/y -> ../y"}, "x y", "x/b y/a !x/y"},
+		"a file that leads out":    {[]string{"log", "x/b/test_output.txt", "x/a/test_output.txt -> ../../log"}, "x", "x/b !x/a/test_output.txt"},
 		"a link beside":            {[]string{"x/b/test_output.txt", "x/a -> b"}, "x", "x/b"},
-		"links in a circle":        {[]string{"x/a/test_output.txt", "x/a/up -> ../..", "x/up -> ."}, "x", "x/a"},
+		"links in a circle":        {[]string{"x/a/test_output.txt", "x/a/up -> ..", "x/up -> ."}, "x", "x/a"},
 		"a link to itself":         {[]string{"x/a/test_output.txt", "x/loop -> loop"}, "x", "x/a"},
 		"a link to nowhere":        {[]string{"x/a/test_output.txt", "x/b -> nowhere"}, "x", "x/a"},
-		"a log that is a link":     {[]string{"log", "x/a/test_output.txt -> ../../log"}, "x", "x/a"},
+		"a log that is a link":     {[]string{"x/log", "x/a/test_output.txt -> ../log"}, "x", "x/a"},
 		"a log that leads nowhere": {[]string{"x/a/test_output.txt -> nowhere"}, "x", "x/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,10 +79,47 @@ func TestFind(t *testing.T) {
 				}
 				got = append(got, path)
 			}
+			for _, s := range found.Skipped {
+				got = append(got, "!"+filepath.ToSlash(s.Path))
+			}
 			if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
 				t.Errorf("found (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestFindUnreadable: a folder that cannot be read, here for the length of its
+// path, is skipped, and the search goes on.
+func TestFindUnreadable(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tree(t, "x/b/test_output.txt", "x/z/test_output.txt")
+	at, err := os.OpenRoot("x/b")
+	for range 25 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, above := strings.Repeat("n", 200), at
+		if err = above.Mkdir(name, 0o700); err == nil {
+			at, err = above.OpenRoot(name)
+		}
+		_ = above.Close()
+	}
+	if err == nil {
+		err = at.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := saved.Find([]string{"x"})
+	if err != nil || len(found.Folders) != 2 || len(found.Skipped) != 1 || !strings.HasPrefix(found.Skipped[0].Path, "x/b/nnn") {
+		t.Fatalf("%d folders, %d skipped, %v", len(found.Folders), len(found.Skipped), err)
+	}
+	if got := found.Skipped[0].Reason; got != "file name too long" {
+		t.Errorf("the reason is %q", got)
+	}
+	if _, err := saved.Find([]string{"x/b/" + strings.Repeat("n", 200)}); !errors.Is(err, saved.ErrNoLogs) || !strings.Contains(err.Error(), "file name too long") {
+		t.Errorf("of nothing else: %v", err)
 	}
 }
 

@@ -176,6 +176,9 @@ func (o *gradeOptions) end(s Streams, found saved.Found, rows saved.Rows, t save
 		_, _ = fmt.Fprintf(s.Err, "mini: %s of evaluations without a log: %s\n",
 			report.Count(n, "folder"), report.Printable(someOf(found.Logless))) // only for people
 	}
+	for _, skipped := range found.Skipped {
+		_, _ = fmt.Fprintln(s.Err, "mini: passed over", report.Printable(skipped.Path+": "+skipped.Reason)) // only for people
+	}
 	if !o.json {
 		if o.shows(t.Logs) {
 			if _, err := fmt.Fprintln(s.Out); err != nil {
@@ -191,7 +194,7 @@ func (o *gradeOptions) end(s Streams, found saved.Found, rows saved.Rows, t save
 			}
 		}
 	}
-	if t.Judged() < t.Logs {
+	if t.Judged() < t.Logs || len(found.Skipped) > 0 {
 		return fmt.Errorf("%w", errIncomplete)
 	}
 	return nil
