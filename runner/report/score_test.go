@@ -244,6 +244,18 @@ func TestBaselineScores(t *testing.T) {
 	}
 }
 
+// Of nothing but quarantined instances there is no second rate.
+func TestNoneWithoutTheQuarantined(t *testing.T) {
+	s := report.NewScore(report.Evaluation{
+		RunID: "first", Records: []evaluate.Record{verdict("a", evaluate.Unresolved)},
+		Quarantined: []evaluate.Quarantined{{Instance: "a", Gold: evaluate.TimedOut}},
+	})
+	text := shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80)
+	if s.Trusted != nil || strings.Contains(text, "without the quarantined") || !strings.Contains(text, "1 quarantined here: a") {
+		t.Errorf("%v\n%s", s.Trusted, text)
+	}
+}
+
 // The official summary is named where it is, after the model that has one.
 func TestOfficialSummary(t *testing.T) {
 	dir := t.TempDir()

@@ -60,7 +60,7 @@ func verdictNote(l saved.Line) string {
 }
 
 // Verdicts writes how saved logs were judged in all: each class that occurs, and
-// the rate.
+// the rate of each set of predictions.
 func Verdicts(w io.Writer, t saved.Tally, width int) error {
 	digits := len(fmt.Sprint(t.Logs))
 	var s strings.Builder
@@ -78,7 +78,14 @@ func Verdicts(w io.Writer, t saved.Tally, width int) error {
 		}
 		s.WriteString(head)
 	}
-	if judged := t.Judged(); judged > 0 {
+	for _, of := range t.Shares {
+		text := of.Name + ": no log could be judged"
+		if of.Judged > 0 {
+			text = of.Name + ": " + share(of.Resolved, of.Judged).text("resolved")
+		}
+		s.WriteString(paragraph(text, width, 0, 4))
+	}
+	if judged := t.Judged(); judged > 0 && len(t.Shares) == 0 {
 		s.WriteString(paragraph(fmt.Sprintf("%s of %s that could be judged", Rate(t.Classes[saved.Resolved], judged), Count(judged, "log")), width, 0, 2))
 	}
 	_, err := io.WriteString(w, s.String())

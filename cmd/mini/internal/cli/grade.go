@@ -30,7 +30,9 @@ func newGrade(s Streams) *cobra.Command {
 		Long: `Reads the logs of past evaluations (test_output.txt, also with .gz) in folders
 named after their instances, and below, and says which patches resolve their
 instance, as the official SWE-bench harness does. An empty patch.diff beside a
-log says that there was no patch. Nothing is run, and nothing written.`,
+log says that there was no patch. Several models, each in a folder of its own,
+have a rate each. Links out of PATH and what cannot be read are passed over (exit
+code 3). Nothing is run, and nothing written.`,
 		Example: `  mini grade --subset verified logs/run_evaluation/first
   mini grade --subset lite --subset verified --json LOGS | jq .resolved`,
 		Args: atLeastOne("folders with logs"),
@@ -80,6 +82,7 @@ func (o *gradeOptions) run(ctx context.Context, s Streams, paths []string) error
 		debug.SetMemoryLimit(gradeMemory)
 	}
 	var tally saved.Tally
+	sets := saved.Sets(folders)
 	each := o.each(s, len(folders))
 	for r := range (saved.Grader{}).Grade(ctx, folders, rows.Rubrics) {
 		if ctx.Err() != nil {
@@ -87,6 +90,9 @@ func (o *gradeOptions) run(ctx context.Context, s Streams, paths []string) error
 		}
 		l := r.Line(rows)
 		tally.Add(l, r.Bytes)
+		if name, ok := sets[r.Path]; ok {
+			tally.AddTo(name, l)
+		}
 		if err := each(l); err != nil {
 			return err
 		}
