@@ -226,14 +226,18 @@ func (in *input) view(hint string, secret bool, w int) (rows []string, x, y int)
 		n := min(len([]rune(in.area.Value())), max(0, w-indent-1))
 		return []string{mark + strings.Repeat("•", n)}, indent + n, 0
 	}
-	rows = strings.Split(in.area.View(), "\n")
-	y = min(in.area.Cursor().Y, len(rows)-1)
-	before := []rune(rows[y])
-	before = before[:min(in.area.LineInfo().ColumnOffset, len(before))]
-	for i, row := range rows {
-		rows[i] = safe.Line(strings.TrimRight(row, " "))
+	all := strings.Split(in.area.View(), "\n")
+	at := min(in.area.Cursor().Y, len(all)-1)
+	for i, row := range all {
+		if i == at {
+			signs := []rune(row)
+			before := hard(safe.Line(string(signs[:min(in.area.LineInfo().ColumnOffset, len(signs))])), w-indent)
+			x, y = tty.Width(before[len(before)-1]), len(rows)+len(before)-1
+		}
+		// Joined emoji are wider here than the area takes them for.
+		rows = append(rows, hard(safe.Line(strings.TrimRight(row, " ")), w-indent)...)
 	}
-	return indented(mark, rows), min(tty.Width(safe.Line(string(before)))+indent, max(0, w)), y
+	return indented(mark, rows), min(x+indent, max(0, w)), y
 }
 
 // history of what was sent, oldest first.

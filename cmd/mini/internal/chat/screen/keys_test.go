@@ -182,6 +182,15 @@ func TestEmoji(t *testing.T) {
 	}
 }
 
+// Emoji that are wider than the area takes them for go on in the next row.
+func TestEmojiWrap(t *testing.T) {
+	s := newScene(t, 20, 12)
+	s.send(tea.PasteMsg{Content: strings.Repeat("👨\u200d👩\u200d👧 ", 4) + "x"})
+	if screen := s.terminal.String(); !strings.Contains(screen, "|❯ 👨👩👧 👨👩👧 👨\n|  👩👧 👨👩👧 x█\n") {
+		t.Errorf("the screen is\n%s", screen)
+	}
+}
+
 // A question that is taken back can not be answered.
 func TestWithdrawn(t *testing.T) {
 	s := newScene(t, 80, 24)

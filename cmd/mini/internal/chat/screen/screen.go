@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+	"golang.org/x/term"
 
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/cmd/mini/internal/chat"
@@ -119,6 +120,7 @@ func (s *Screen) show(ctx context.Context, suspend func()) error {
 	defer leave()
 	m := s.model
 	m.suspend = suspend
+	m.fit(s.config.Terminal)
 	program := tea.NewProgram(m, tea.WithOutput(quiet{s.config.Terminal}), tea.WithEnvironment(s.config.Environ),
 		tea.WithoutSignalHandler(), tea.WithFPS(1))
 	brush := newBrush(ctx, s.config)
@@ -137,6 +139,17 @@ func (s *Screen) show(ctx context.Context, suspend func()) error {
 		return errors.Join(err, errStuck)
 	}
 	return err
+}
+
+// fit takes the size of the terminal. The program learns it later than the painter
+// begins, and it may have changed since the last page.
+func (m *model) fit(terminal *os.File) {
+	if w, h, err := term.GetSize(int(terminal.Fd())); err == nil {
+		m.resize(w, h)
+	}
+	if m.canvas.painted() > 0 {
+		m.publish()
+	}
 }
 
 // pass tells the program of what arrives, and of each second, until ctx ends.

@@ -47,6 +47,26 @@ func TestGivenBackAtTheEnd(t *testing.T) {
 	}
 }
 
+// Nothing is ever wider than the terminal, also before the program has heard of
+// its size.
+func TestNarrowFromTheStart(t *testing.T) {
+	p := onTerminalOf(t, 30, "ask")
+	// The page that is painted first, whichever that is.
+	m := newModel(Config{})
+	m.canvas.paintedUpTo(1)
+	m.fit(p.Line)
+	if page, _ := m.canvas.take(); page.width != 30 || m.columns() != 29 {
+		t.Errorf("the first page has %d columns", page.width)
+	}
+	if text := p.Expect("What now?"); !strings.Contains(text, strings.Repeat("─", 29)) || strings.Contains(text, strings.Repeat("─", 30)) {
+		t.Errorf("a line across is not as wide as the terminal: %q", text)
+	}
+	p.Expect("your turn")
+	ptytest.Eventually(p.T, "raw mode", func() bool { return p.Odd() != "" })
+	p.Type("\x04")
+	p.restored()
+}
+
 // What was shown last stays, however soon the end comes.
 func TestLast(t *testing.T) {
 	v := newTerminal(t, 80, 24)
