@@ -31,8 +31,8 @@ func newGrade(s Streams) *cobra.Command {
 named after their instances, and below, and says which patches resolve their
 instance, as the official SWE-bench harness does. An empty patch.diff beside a
 log says that there was no patch. Several models, each in a folder of its own,
-have a rate each. Links out of PATH and what cannot be read are passed over, with
-exit code 3. Nothing is run, and nothing written.`,
+have a rate each. Links out of PATH, and what cannot be read, are passed over;
+the exit code is 3 then. Nothing is run, and nothing written.`,
 		Example: `  mini grade --subset verified logs/run_evaluation/first
   mini grade --subset lite --subset verified --json LOGS | jq .resolved`,
 		Args: atLeastOne("folders with logs"),
