@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -91,6 +92,7 @@ func (r *run) accept(reading protocol.Reading, finish model.Finish) ([]protocol.
 	}
 	r.badRow++
 	if r.cfg.MaxFormatErrors > 0 && r.badRow >= r.cfg.MaxFormatErrors {
+		r.Events.Publish(events.FormatError{Step: r.steps, Text: "Nothing was run: " + reading.Wrong + "."})
 		return nil, r.leave(reading.Actions, ErrRepeatedFormatError)
 	}
 	return nil, r.formatError(reading, finish)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/pictures"
 	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
@@ -66,6 +67,12 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 		}
 		if d.Cause == trajectories.CauseFormatError {
 			w.log.Emit(w.event(FormatError))
+		}
+	case trajectories.Outcome:
+		if d.ExitStatus == agent.ErrRepeatedFormatError.Error() { // the last error is no message: nothing follows it
+			e := w.event(FormatError)
+			e.Text = "the last that is allowed in a row"
+			w.log.Emit(e)
 		}
 	}
 	return rec, err

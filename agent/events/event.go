@@ -165,7 +165,7 @@ type ActionEnded struct {
 }
 
 // FormatError says that a reply could not be acted on; Text is what the model
-// is told.
+// is told, or what is wrong where the attempt ends with it.
 type FormatError struct {
 	Step int    `json:"step"`
 	Text string `json:"text"`

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -83,7 +84,7 @@ func (p *Plain) Event(e runner.Event) {
 			p.short(e, "step %-3d %s  %s", e.Step, status(e), cut(e.Command))
 		}
 	case runner.FormatError:
-		p.about(e, "step %-3d format error: the reply is sent back", e.Step)
+		p.about(e, "step %-3d format error: %s", e.Step, cmp.Or(e.Text, "the reply is sent back"))
 	case runner.Refused:
 		p.short(e, "step %-3d refused  %s", e.Step, cut(e.Command))
 	case runner.Pull:
