@@ -129,6 +129,8 @@ type trajInfo struct {
 	Traceback   string `json:"traceback,omitempty"`
 	// PartialPatch is mini's own: the work of an attempt that does not count.
 	PartialPatch string `json:"partial_patch,omitempty"`
+	// Autosubmitted is mini's own too: the submission is the working diff at a limit.
+	Autosubmitted bool `json:"autosubmitted,omitempty"`
 }
 
 func (s summary) info() (trajInfo, error) {
@@ -152,7 +154,7 @@ func (s summary) info() (trajInfo, error) {
 	i.Config.EnvironmentType = cmp.Or(s.header.EnvironmentClass, i.Config.EnvironmentType)
 	i.Stats.Cost, i.Stats.Calls = s.outcome.Cost.Known(s.outcome.Usage), s.outcome.Steps
 	i.ExitStatus, i.Submission = s.outcome.ExitStatus, string(s.outcome.Submission)
-	i.PartialPatch = string(s.outcome.PartialPatch)
+	i.PartialPatch, i.Autosubmitted = string(s.outcome.PartialPatch), s.outcome.Autosubmitted
 	i.Exception, i.Traceback = s.outcome.Error, s.outcome.Stack
 	return i, nil
 }

@@ -59,6 +59,7 @@ func aboutColumns(prefix string) []column {
 			{name: prefix + "verdict"},
 			{name: prefix + "steps", kind: intKind},
 			{name: prefix + "tokens", kind: intKind},
+			{name: prefix + "autosubmitted", kind: boolKind},
 			{name: prefix + "journal_sha256"},
 		}
 	}
@@ -70,6 +71,7 @@ func aboutColumns(prefix string) []column {
 		{name: "verdict"},
 		{name: "steps", kind: intKind},
 		{name: "tokens", kind: intKind},
+		{name: "autosubmitted", kind: boolKind},
 		{name: "journal_sha256"},
 	}
 }

@@ -64,13 +64,22 @@ func (r *row) raw(name string, value []byte) {
 	r.data = append(r.data, value...)
 }
 
-// textOrNull writes null for what nobody knows.
+// textOrNull writes null for an empty text: it is not known.
 func (r *row) textOrNull(name, value string) {
 	if value == "" {
 		r.raw(name, []byte("null"))
 		return
 	}
 	r.text(name, value)
+}
+
+// intOrNull writes null for 0: the number is not known.
+func (r *row) intOrNull(name string, value int64) {
+	if value == 0 {
+		r.raw(name, []byte("null"))
+		return
+	}
+	r.int(name, value)
 }
 
 // image writes a picture as a part of a message.

@@ -146,3 +146,55 @@ func TestPairsAreLearned(t *testing.T) {
 		t.Errorf("the completion begins with %.40q", rest)
 	}
 }
+
+// TestPairsAreCounted: an attempt counts as exported where it is in a row, and
+// those beside it as left out, for their own reasons.
+func TestPairsAreCounted(t *testing.T) {
+	other := func() *script { return newScript("model-a", false).reply("", "Another way.").ends("Submitted") }
+	told := map[string]int{}
+	dir := filepath.Join(t.TempDir(), "out")
+	r, err := export.Run(t.Context(), export.Config{
+		Options: export.Options{Format: export.DPO}, Dir: dir,
+		Wrote: func(it *export.Item, _ string, rows int) { told[fmt.Sprint(it.Attempt)] = rows },
+	}, attempts(
+		item("a", 1, "resolved", textual()), item("a", 2, "unresolved", other()), item("a", 3, "", other()),
+		item("a", 4, "unresolved", prompted().reply("", "a", call("x", "ls"))), item("b", 1, "resolved", textual()),
+	))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{
+		"no verdict that says whether it is resolved": 1, "no attempt with the other verdict to pair it with": 1, "no two attempts that can be paired": 1,
+	}
+	if diff := cmp.Diff(want, r.Dropped); diff != "" || r.Exported != 2 || r.Rows != 1 || r.Sifted != 0 {
+		t.Errorf("%+v; left out (-want +got):\n%s", r, diff)
+	}
+	if diff := cmp.Diff(map[string]int{"1": 1, "2": 0}, told); diff != "" {
+		t.Errorf("attempts in rows (-want +got):\n%s", diff)
+	}
+}
+
+// TestAbout: a row says null where tokens were not counted, how many replies the
+// conversation has, and whether mini took the submission at a limit.
+func TestAbout(t *testing.T) {
+	uncounted, limit := item("a", 1, "", textual()), item("a", 2, "", textual())
+	uncounted.Tokens = 0
+	uncounted.Outcome.Steps = 30 // with children, failed calls, and others that are in no row
+	limit.Outcome.Class, limit.Outcome.Autosubmitted = trajectories.Limit, true
+	all := []*export.Item{uncounted, limit}
+	for _, format := range []string{export.OpenAI, export.ShareGPT, export.PromptCompletion} {
+		dir, _ := run(t, export.Options{Format: format}, all...)
+		first := rows(t, filepath.Join(dir, "train.jsonl"))[0]
+		list := rows(t, filepath.Join(dir, "train.jsonl"))
+		last := list[len(list)-1]
+		if tokens, ok := first["tokens"]; !ok || tokens != nil || fmt.Sprint(first["steps"]) != fmt.Sprint(uncounted.Steps()) || first["autosubmitted"] != false {
+			t.Errorf("%s: tokens %v, steps %v, autosubmitted %v", format, first["tokens"], first["steps"], first["autosubmitted"])
+		}
+		if last["tokens"] == nil || last["autosubmitted"] != true {
+			t.Errorf("%s: tokens %v, autosubmitted %v", format, last["tokens"], last["autosubmitted"])
+		}
+	}
+	if n := uncounted.Steps(); n != 4 {
+		t.Errorf("%d steps", n)
+	}
+}

@@ -171,6 +171,7 @@ func about(r *row, it *Item) {
 	r.text("model", it.Header.ModelName)
 	r.textOrNull("verdict", it.Verdict)
 	r.int("steps", int64(it.Steps()))
-	r.int("tokens", it.Tokens)
+	r.intOrNull("tokens", it.Tokens)
+	r.bool("autosubmitted", it.autosubmitted())
 	r.text("journal_sha256", it.SHA256)
 }

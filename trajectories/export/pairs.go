@@ -16,46 +16,50 @@ type candidate struct {
 
 // pairs writes those of the attempts on one instance: each resolved attempt
 // with one that is not, in their order, until each of them has been in a pair.
-// What both were sent up to their first different reply is the prompt.
+// What both were sent up to their first different reply is the prompt. Attempts
+// that are in no pair are left in w.unpaired.
 func (w *writer) pairs(items []*Item) error {
+	w.unpaired = map[*Item]Refusal{}
 	var chosen, rejected []candidate
-	why := Refusal(noVerdict)
 	for _, it := range items {
 		label, judged := good(it.Verdict)
 		if !judged {
+			w.unpaired[it] = noVerdict
 			continue
 		}
 		turns, err := w.whole(it)
 		if refused := Refusal(""); errors.As(err, &refused) {
-			why = refused
+			w.unpaired[it] = refused
 			continue
 		}
+		w.unpaired[it] = noPair
 		if label {
 			chosen = append(chosen, candidate{it, turns})
 		} else {
 			rejected = append(rejected, candidate{it, turns})
 		}
 	}
-	if len(chosen)+len(rejected) == 0 {
-		return why
-	}
 	if len(chosen) == 0 || len(rejected) == 0 {
-		return Refusal(noPair)
+		return nil
 	}
-	written := 0
+	paired := map[*Item]bool{}
 	for i := range max(len(chosen), len(rejected)) {
-		err := w.pair(chosen[i%len(chosen)], rejected[i%len(rejected)])
+		better, worse := chosen[i%len(chosen)], rejected[i%len(rejected)]
+		err := w.pair(better, worse)
 		if refused := Refusal(""); errors.As(err, &refused) {
 			w.lost[fmt.Sprintf("pairs left out: %s", refused)]++
+			for _, it := range []*Item{better.item, worse.item} {
+				w.unpaired[it] = unfit
+			}
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		written++
+		paired[better.item], paired[worse.item] = true, true
 	}
-	if written == 0 {
-		return Refusal("no two attempts that can be paired")
+	for it := range paired {
+		delete(w.unpaired, it)
 	}
 	return nil
 }
@@ -94,7 +98,8 @@ func (w *writer) pair(a, b candidate) error {
 	r.text("rejected_model", b.item.Header.ModelName)
 	r.textOrNull("rejected_verdict", b.item.Verdict)
 	r.int("rejected_steps", int64(b.item.Steps()))
-	r.int("rejected_tokens", b.item.Tokens)
+	r.intOrNull("rejected_tokens", b.item.Tokens)
+	r.bool("rejected_autosubmitted", b.item.autosubmitted())
 	r.text("rejected_journal_sha256", b.item.SHA256)
 	w.end()
 	return nil

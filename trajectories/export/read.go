@@ -108,12 +108,11 @@ func spoken(t trajectories.Type) bool {
 	return false
 }
 
-// Steps are the calls of the model that an attempt took.
+// Steps are the replies of the model in the conversation of an attempt, those
+// with a format error too. Calls without a reply, calls that were left behind when
+// the attempt was resumed, and those of children are in no row.
 func (it *Item) Steps() int {
-	if it.Outcome != nil && it.Outcome.Steps > 0 {
-		return it.Outcome.Steps
-	}
-	n := len(it.Failed)
+	n := 0
 	for _, e := range it.Entries {
 		if e.Cause == trajectories.CauseReply {
 			n++
@@ -121,6 +120,10 @@ func (it *Item) Steps() int {
 	}
 	return n
 }
+
+// autosubmitted says whether the submission is the working diff, as mini took it
+// at a limit.
+func (it *Item) autosubmitted() bool { return it.Outcome != nil && it.Outcome.Autosubmitted }
 
 // Counted is how long the conversation of an attempt is, as the provider counted
 // its last prompt and reply; 0 where none did.

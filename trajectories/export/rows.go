@@ -16,6 +16,8 @@ type writer struct {
 	row  row
 	ends []int // where each row ends in row.data
 	lost losses
+	// unpaired are the attempts of a batch that are in no row, by their reason.
+	unpaired map[*Item]Refusal
 	// shredded are the rows for a parquet file.
 	shredded []parquet.Row
 }
@@ -28,7 +30,7 @@ func newWriter(o Options) *writer {
 // reset makes a writer as good as new, which keeps its memory.
 func (w *writer) reset() {
 	w.row.data, w.ends, w.shredded = w.row.data[:0], w.ends[:0], nil
-	w.lost = losses{}
+	w.lost, w.unpaired = losses{}, nil
 }
 
 // begin starts a row, end completes it. A row that was begun and not ended is
@@ -235,6 +237,7 @@ func good(verdict string) (label, judged bool) {
 const (
 	noVerdict = "no verdict that says whether it is resolved"
 	noPair    = "no attempt with the other verdict to pair it with"
+	unfit     = "no two attempts that can be paired"
 )
 
 // labelled writes rows with a label: the verdict on the attempt.

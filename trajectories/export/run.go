@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -293,6 +294,11 @@ func (e *exporter) take(w written) error {
 	case w.why != "":
 		r.Dropped[string(w.why)] += len(w.items)
 	default:
+		left := w.rows.unpaired
+		for _, why := range left {
+			r.Dropped[string(why)]++
+		}
+		w.items = slices.DeleteFunc(w.items, func(it *Item) bool { _, ok := left[it]; return ok })
 		r.Exported += len(w.items)
 		r.Rows += len(w.rows.ends)
 		for name, n := range w.rows.lost {

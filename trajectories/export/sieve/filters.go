@@ -49,7 +49,7 @@ func (s *Sieve) filter(it *export.Item) Reason {
 	if class := classOf(it); !s.classPasses(it, class) {
 		return because("outcome class", class)
 	}
-	steps, formatErrors := lengths(it)
+	steps, formatErrors := it.Steps(), formatErrorsOf(it)
 	switch {
 	case steps < c.MinSteps:
 		return because("min steps", "")
@@ -91,21 +91,15 @@ func (s *Sieve) classPasses(it *export.Item, class string) bool {
 	}
 }
 
-// lengths are the calls of the model, and how often it was told how to write
-// actions.
-func lengths(it *export.Item) (steps, formatErrors int) {
+// formatErrorsOf is how often the model was told how to write actions.
+func formatErrorsOf(it *export.Item) int {
+	n := 0
 	for _, e := range it.Entries {
-		switch e.Cause {
-		case trajectories.CauseReply:
-			steps++
-		case trajectories.CauseFormatError:
-			formatErrors++
+		if e.Cause == trajectories.CauseFormatError {
+			n++
 		}
 	}
-	if it.Outcome != nil && it.Outcome.Steps > 0 {
-		return it.Outcome.Steps, formatErrors
-	}
-	return steps + len(it.Failed), formatErrors
+	return n
 }
 
 // count is how long the conversation is with what rows hold beside it.

@@ -16,7 +16,7 @@ const listedNames = 10
 // WriteText prints the report for a terminal of that width, in columns.
 func (r *Report) WriteText(w io.Writer, width int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s kept", grouped(r.Kept), plural(r.Attempts, "attempt"))
+	fmt.Fprintf(&b, "%s of %s pass the filters", grouped(r.Kept), plural(r.Attempts, "attempt"))
 	if r.Rows > 0 { // files of other tools have none
 		fmt.Fprintf(&b, ", %s written", plural(r.Rows, "row"))
 	}
