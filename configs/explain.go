@@ -2,11 +2,15 @@ package configs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/protocol"
 )
 
 // Entry is one setting of a resolved configuration. Values whose name says
@@ -77,7 +81,7 @@ func (r *Resolved) tree(prefixes []string) (*yaml.Node, error) {
 		}
 	}
 	root := &yaml.Node{}
-	if err := root.Encode(r.Redacted()); err != nil {
+	if err := root.Encode(r.Redacted().withDefaults()); err != nil {
 		return nil, fmt.Errorf("write configuration: %w", err)
 	}
 	if len(prefixes) > 0 {
@@ -87,6 +91,27 @@ func (r *Resolved) tree(prefixes []string) (*yaml.Node, error) {
 		}
 	}
 	return root, nil
+}
+
+// withDefaults has the names of what empty settings mean, for people. They are not
+// in the shipped files, since runs are compared by their settings as written.
+func (c Config) withDefaults() Config {
+	c.Agent.Protocol = cmp.Or(c.Agent.Protocol, protocol.Text)
+	switch c.Agent.Protocol {
+	case protocol.Text:
+		c.Agent.ActionRegex = cmp.Or(c.Agent.ActionRegex, protocol.DefaultRegex)
+	case protocol.XML:
+		c.Agent.ActionTag = cmp.Or(c.Agent.ActionTag, protocol.DefaultTag)
+	case protocol.Tools:
+		c.Agent.ToolCalls = cmp.Or(c.Agent.ToolCalls, "all")
+	}
+	c.Agent.Mode = cmp.Or(c.Agent.Mode, "confirm")
+	c.Agent.Observation.Keep = cmp.Or(c.Agent.Observation.Keep, agent.KeepEnds)
+	c.Model.Images = cmp.Or(c.Model.Images, "auto")
+	if c.Model.Class == "anthropic" {
+		c.Model.Cache = cmp.Or(c.Model.Cache, "5m")
+	}
+	return c
 }
 
 // prune takes out of a mapping what no prefix names.

@@ -61,7 +61,7 @@ func TestRouteIsShownAndReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(cfg.Config, merged(t, "swebench", file(t, "again.yaml", string(data))).Config); diff != "" {
+	if diff := cmp.Diff(unnamed(cfg), unnamed(merged(t, "swebench", file(t, "again.yaml", string(data))))); diff != "" {
 		t.Errorf("read back (-first +second):\n%s", diff)
 	}
 }

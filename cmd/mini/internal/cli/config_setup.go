@@ -63,10 +63,10 @@ func providers() []provider {
 // setup is a set-up while it is asked for, and its outcome.
 type setup struct {
 	provider
-	local  bool            // it costs nothing
-	models []servers.Model // that its server has, where it was asked
-	key    string          // to be kept; empty where there is none
-	path   string          // where it was written
+	local bool          // it costs nothing
+	found servers.Found // the server, where it was asked for its models
+	key   string        // to be kept; empty where there is none
+	path  string        // where it was written
 }
 
 // setUp asks, and then writes. Before all questions are answered nothing is.
@@ -240,7 +240,7 @@ func (u *setup) askServer(ctx context.Context, a *ask.Asker, found []servers.Fou
 		f = found[n]
 	}
 	u.provider = provider{name: cmp.Or(f.Name, f.BaseURL), class: "openai", baseURL: f.BaseURL, keyEnv: f.KeyEnv}
-	u.local, u.models = true, f.Talking()
+	u.local, u.found = true, f
 	return nil
 }
 
@@ -317,14 +317,16 @@ func (u *setup) askKey(ctx context.Context, a *ask.Asker, cfg *configs.Resolved)
 // askModel asks which model it is to be.
 func (u *setup) askModel(ctx context.Context, a *ask.Asker, cfg *configs.Resolved) error {
 	usual := u.model
-	if len(u.models) > 0 {
-		usual = u.models[0].Name
-		if err := a.Say("It has %s.", modelList(u.models)); err != nil {
+	models := u.found.Talking()
+	if len(models) > 0 {
+		usual = models[0].Name
+		if err := a.Say("It has %s.", modelList(models)); err != nil {
 			return err
 		}
 	}
 	m := cfg.Model
-	if m.Name != "" && m.Class == u.class && m.BaseURL == u.baseURL {
+	_, still := u.found.Named(m.Name)
+	if m.Name != "" && m.Class == u.class && m.BaseURL == u.baseURL && (still || len(models) == 0) {
 		usual = m.Name
 	}
 	for {
@@ -334,8 +336,13 @@ func (u *setup) askModel(ctx context.Context, a *ask.Asker, cfg *configs.Resolve
 		}
 		try := *cfg
 		try.Model.Class, try.Model.BaseURL, try.Model.Name, try.Model.Route = u.class, u.baseURL, name, configs.Route{}
+		_, has := u.found.Named(name)
 		switch err := checkModelName(&try); {
 		case name == "":
+		case len(models) > 0 && !has:
+			if err := a.Say("It does not have %s; it has %s.", report.Printable(name), modelList(models)); err != nil {
+				return err
+			}
 		case err != nil:
 			if err := a.Say("%s.", report.Printable(err.Error())); err != nil {
 				return err
