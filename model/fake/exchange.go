@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -112,7 +113,11 @@ func (x *exchange) look(req *request) (model.Reply, time.Duration, *problem) {
 	if err == nil {
 		return reply, latency, nil
 	}
-	p := invalid("fake-model: " + err.Error())
+	text := "fake-model: " + err.Error()
+	if strings.HasPrefix(x.entry.Instance, unnamed) {
+		text += "; the request names no instance of the file, as with the default prompts of mini bench: put the id into agent.instance_template (docs/fake-model.md)"
+	}
+	p := invalid(text)
 	p.code = "unknown_instance"
 	if errors.Is(err, scripted.ErrNoMore) {
 		p.code = "script_exhausted"

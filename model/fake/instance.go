@@ -11,6 +11,9 @@ import (
 // InstanceHeader names the instance of a request.
 const InstanceHeader = "X-Fake-Instance"
 
+// unnamed begins the name of a conversation that has no name of the script in it.
+const unnamed = "conversation-"
+
 // names finds instances in text.
 type names struct {
 	words map[string]bool
@@ -73,5 +76,5 @@ func (n names) instance(h http.Header, r *request) string {
 		return name
 	}
 	sum := sha256.Sum256([]byte(text))
-	return "conversation-" + hex.EncodeToString(sum[:4])
+	return unnamed + hex.EncodeToString(sum[:4])
 }
