@@ -142,7 +142,7 @@ func TestLinks(t *testing.T) {
 		"cat out/../a": "deny", "cat in/../a": "allow", "cat sub/up/../a": "deny", "echo > out/../a": "deny", "cat sub/../in/../a": "allow",
 		"cat \"$PWD/out/../a\"": "deny", "cat round/../a": "ask", "cat */../a": "ask", "for f in *; do cat $f/../a; done": "ask",
 		"cd in && cat ../a": "allow", "cd sub/up && cat ../a": "deny", "cd sub/up && cd .. && cat a": "allow", "cd in/.. && cat a": "allow",
-		"cd sub/up && cat a": "allow", "cd new && cat ../a": "allow", "cd out/..": "allow", "git -C sub/up/.. status": "deny",
+		"cd sub/up && cat a": "allow", "cd new && cat ../a": "allow", "cd out/..": "allow", "cat " + strings.Repeat("a/", 100_000) + "..": "ask", "git -C sub/up/.. status": "deny",
 	} {
 		for _, dir := range []string{repo, filepath.Join(root, "link")} {
 			if d, parts := p.Judge(agent.Proposal{Command: command, Dir: dir}); string(d.Action) != want {

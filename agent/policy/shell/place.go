@@ -40,6 +40,9 @@ func (p Place) walk(abs string, pattern bool) (walked string, linked, ok bool) {
 	if p.Resolve == nil || !slices.Contains(strings.Split(abs, "/"), "..") {
 		return path.Clean(abs), false, true
 	}
+	if strings.Count(abs, "/") > maxNames {
+		return path.Clean(abs), false, false
+	}
 	walked = "/"
 	for name := range strings.SplitSeq(abs, "/") {
 		if name != ".." {

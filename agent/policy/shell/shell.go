@@ -155,12 +155,13 @@ const (
 	maxNested  = 8
 	maxScripts = 1 << 20
 	// maxFields bounds what braces make of a word, maxWords the words of all
-	// commands, maxDirs how many folders a command may be in, and maxResolved the
-	// paths that the file system is asked about.
+	// commands, maxDirs how many folders a command may be in, maxResolved the
+	// paths that the file system is asked about, and maxNames the names in one.
 	maxFields   = 256
 	maxWords    = 100_000
 	maxDirs     = 8
 	maxResolved = 2_000
+	maxNames    = 500
 )
 
 // Read finds the parts of a command. There is always at least one, but for a
