@@ -60,7 +60,7 @@ make_temp() {
 	fi
 	for place in "$@" /dev/shm; do
 		free=$(free_kib "$place")
-		if [ "${free:-$need}" -ge "$need" ] && tmp=$(mktemp -d "$place/mini-tmp.XXXXXX" 2>/dev/null); then
+		if [ "${free:-$need}" -ge "$need" ] && tmp=$(mktemp -d "$place/mini-tmp.${tag:-}XXXXXX" 2>/dev/null); then
 			return 0
 		fi
 		tried="$tried, $place (${free:-unknown} KiB free)"

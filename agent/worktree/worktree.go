@@ -16,6 +16,7 @@ package worktree
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -58,6 +59,7 @@ type Tree struct {
 	bound    string // the folder that all of it has to be in; empty if it may be anywhere
 	settings []byte // how files become objects, as a file of git's
 	start    State
+	tag      string // in the names of its temporary folders
 }
 
 // marker lifts the sandbox's output limit, so that a patch arrives whole.
@@ -94,7 +96,7 @@ func find(ctx context.Context, box env.Environment, cfg Config) (*Tree, error) {
 	if cfg.MaxPatch <= 0 {
 		cfg.MaxPatch = DefaultMaxPatch
 	}
-	t := &Tree{box: box, cfg: cfg}
+	t := &Tree{box: box, cfg: cfg, tag: rand.Text()}
 	res, err := execute(ctx, box, baseScript, timeout)
 	switch {
 	case err != nil:
