@@ -62,6 +62,9 @@ type Session struct {
 	// what its first event says beside the task, the folder and the step.
 	Events  *events.Bus
 	Opening events.RunStarted
+	// States records the state of the working tree while the model is asked, so
+	// that a sandbox that is made anew can be held against it.
+	States bool
 }
 
 // Task is what the model is asked to do.

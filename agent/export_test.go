@@ -17,3 +17,11 @@ func (a *Agent) Observations() ([]string, error) {
 	}
 	return texts, nil
 }
+
+// StateAtOnce has the state of the working tree taken beside every call, from its
+// beginning on. What it returns is to be called at the end.
+func StateAtOnce() (end func()) {
+	delay, share := stateDelay, stateShare
+	stateDelay, stateShare = 0, 0
+	return func() { stateDelay, stateShare = delay, share }
+}

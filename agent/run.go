@@ -46,6 +46,7 @@ type run struct {
 	imagesBytes int
 	// What is known of the repository; tree is nil before it was looked for.
 	tree      *worktree.Tree
+	states    states
 	returned  bool   // a submission that does not apply was given back
 	submitted string // the tree that the submission makes; empty if not known
 	warnings  []string
@@ -147,8 +148,12 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	within, done := r.Talk.begin(ctx)
 	defer done()
 	start := time.Now()
+	beside, over := context.WithCancel(within)
+	defer over() // also when the provider panics
+	state := r.takeState(beside)
 	reply, err := r.Model.Query(r.heardBy(within), messages)
 	call := callRecord(start, reply, err)
+	call.Tree = state()
 	if err == nil {
 		r.countOf(lastUsage(call), len(r.view.Messages())+1)
 	}
@@ -180,6 +185,7 @@ func (r *run) execute(ctx context.Context, script string, own bool) (res env.Res
 	halted = err != nil && ctx.Err() == nil && errors.Is(context.Cause(within), errHalted)
 	x := executionRecord(script, start, kept(res, r.cfg.JournalOutput), r.exception(res, halted))
 	x.Person = own
+	r.states.left = len(res.Background) > 0
 	_, recErr := r.Recorder.Append(trajectories.TypeExecution, x)
 	recErr = errors.Join(lost(), recErr)
 	r.publishExecution(x, res)

@@ -134,6 +134,7 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out t
 		Tools:       tools,
 		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
 		Past:        journal.past,
+		States:      true,
 	})
 }
 

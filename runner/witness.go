@@ -143,6 +143,7 @@ func (b watchedBox) Unwrap() env.Environment { return b.Environment }
 // end, where the diff is taken.
 func (b watchedBox) Execute(ctx context.Context, c env.Command) (env.Result, error) {
 	switch {
+	case worktree.TakesHash(c.Script): // while a model is asked
 	case worktree.IsScrub(c):
 		b.w.scrubbing()
 	case b.w.phase == Rebuilding: // which has told of it

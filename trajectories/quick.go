@@ -107,6 +107,8 @@ func (c *Call) quick(data []byte) bool {
 		case "raw":
 			c.Raw = bytes.Clone(value)
 			ok = json.Valid(value)
+		case "tree":
+			c.Tree, ok = quoted[string](value)
 		}
 		return ok
 	})

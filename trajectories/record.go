@@ -133,8 +133,8 @@ type Resume struct {
 // Replay is a command of the past that was run again, and what came of it.
 type Replay struct {
 	Record int    `json:"record"` // the execution that was repeated
-	Match  string `json:"match"`  // "exact", "normalised" or "diverged"
-	// Difference is the first line that is another, where it diverged.
+	Match  string `json:"match"`  // "exact", "normalised", "output differs" or "diverged"
+	// Difference is the first thing that is another, where the output differs or it diverged.
 	Difference string  `json:"difference,omitempty"`
 	Duration   Seconds `json:"duration"`
 }
@@ -193,6 +193,9 @@ type Call struct {
 	Attempts []Attempt       `json:"attempts,omitempty"`
 	Raw      json.RawMessage `json:"raw,omitempty"`
 	Error    string          `json:"error,omitempty"`
+	// Tree is git's hash of the working tree as the commands before the call left
+	// it, ignored files left out; empty where it was not taken.
+	Tree string `json:"tree,omitempty"`
 }
 
 // Attempt is one request of a call. The fields are those of model.Attempt.

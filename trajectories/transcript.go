@@ -68,6 +68,9 @@ type Ran struct {
 	Told int
 	// Tools are what it asked for by mini-tool, in the order of the answers.
 	Tools []Called
+	// Tree is git's hash of the working tree after it, from the call that followed;
+	// empty where it is not on record.
+	Tree string
 }
 
 // Called is what a command asked for.
@@ -150,7 +153,9 @@ func (g *gatherer) take(r Record) error {
 	case TypeCall:
 		g.failed()
 		g.call = &Call{}
-		err = g.call.unmarshal(r.Data)
+		if err = g.call.unmarshal(r.Data); err == nil && g.call.Tree != "" {
+			g.left(g.call.Tree)
+		}
 	case TypeContext:
 		g.failed()
 		g.context, g.sent = &Context{}, r
@@ -193,6 +198,23 @@ func (g *gatherer) take(r Record) error {
 		return fmt.Errorf("record %d: %w", r.ID, err)
 	}
 	return nil
+}
+
+// left gives the newest command the tree that it left.
+func (g *gatherer) left(tree string) {
+	if n := len(g.own); n > 0 {
+		g.own[n-1].Tree = tree
+		return
+	}
+	for i := len(g.t.Entries) - 1; i >= 0; i-- {
+		if n := len(g.t.Entries[i].Ran); n > 0 {
+			g.t.Entries[i].Ran[n-1].Tree = tree
+			return
+		}
+	}
+	if n := len(g.t.Setup); n > 0 {
+		g.t.Setup[n-1].Tree = tree
+	}
 }
 
 // rewind forgets what stands after a record, but for what it cost: the attempt

@@ -18,7 +18,7 @@ import (
 var notSearched = map[string]bool{
 	"Header.Format": true, "Header.MiniVersion": true, "Header.InstanceID": true, "Header.ModelClass": true, "Header.ModelName": true,
 	"Header.EnvironmentClass": true, "Header.Tools.Name": true, "Import.Format": true, "Import.File": true, "Import.SHA256": true,
-	"Import.Agent": true, "Import.AgentVersion": true, "Diff.Base": true, "Diff.Start": true, "Diff.Tree": true, "Calls.ID": true, "CallID": true,
+	"Import.Agent": true, "Import.AgentVersion": true, "Diff.Base": true, "Diff.Start": true, "Diff.Tree": true, "Call.Tree": true, "Failed.Tree": true, "Ran.Tree": true, "Setup.Tree": true, "Calls.ID": true, "CallID": true,
 	"Call.Model": true, "Attempts.Model": true, "Failed.Model": true, "Images.MediaType": true, "Images.Data": true,
 }
 
