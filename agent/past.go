@@ -60,13 +60,17 @@ type Past struct {
 	Limits *Limits
 	// Files are how they were at the beginning; nil where that is not on record.
 	Files *worktree.State
+	// Killed says why the sandbox ended while the command ran that is the next of
+	// the last reply: that one is not run again, and the model is told. Empty where
+	// no command was cut short so.
+	Killed string
 	// Submitted says that the work was handed in: nothing is left to be done of
 	// the last reply, and the attempt goes on only where somebody says what with.
 	Submitted bool
 	// Rebuild makes a fresh sandbox what it was, after the start-up command and
 	// the scrub, and before anything else. Its time does not count. nil leaves
-	// the sandbox as it is.
-	Rebuild func(ctx context.Context, box env.Environment) error
+	// the sandbox as it is. The tree is nil where the repository is not looked at.
+	Rebuild func(ctx context.Context, box env.Environment, tree *worktree.Tree) error
 }
 
 // Carry adds what was before to the outcome of a session that never came to its
@@ -104,6 +108,7 @@ func Recall(records iter.Seq2[trajectories.Record, error]) (*Past, error) {
 		return nil, fmt.Errorf("recall attempt: %w", err)
 	}
 	p.Header, p.Foreign = t.Header, t.Foreign()
+	p.Killed = killed(t)
 	p.Submitted = t.Outcome != nil && t.Outcome.Class == trajectories.Submitted
 	p.Entries = t.Entries[:settled(t.Entries)]
 	if n := len(p.Entries); n > 0 {
@@ -369,54 +374,4 @@ func lastUsage(c trajectories.Call) model.Usage {
 		return model.Usage{}
 	}
 	return *c.Attempts[n-1].Usage
-}
-
-// hasPast says whether there is a conversation to go on with.
-func (r *run) hasPast() bool { return r.Past != nil && len(r.Past.Entries) > 0 }
-
-// rebuild makes the sandbox what it was. Where that fails, the files say nothing
-// of the attempt, and no diff is taken.
-func (r *run) rebuild(ctx context.Context) error {
-	if !r.hasPast() || r.Past.Rebuild == nil {
-		return nil
-	}
-	start := time.Now()
-	err := r.Past.Rebuild(ctx, r.Environment)
-	r.times.Start += trajectories.Seconds(time.Since(start))
-	if err != nil {
-		r.tree = nil
-		return orCause(ctx, err)
-	}
-	return nil
-}
-
-// goOn does what is left to be done of the last reply. Read again, it asks for
-// the same as when it came.
-func (r *run) goOn(ctx context.Context) error {
-	entries := r.Past.Entries
-	at := lastReply(entries)
-	if at < 0 {
-		return nil
-	}
-	reply, answers := entries[at], entries[at+1:]
-	told := observations(answers)
-	if told < len(answers) || told >= wanted(reply) {
-		return nil
-	}
-	said := model.Reply{Message: reply.Message.Message}
-	if reply.Call != nil {
-		said.Finish = reply.Call.Finish
-	}
-	actions, err := r.accept(r.protocol.Read(said, r.steps), said.Finish)
-	if err != nil {
-		return err
-	}
-	actions = actions[min(told, len(actions)):]
-	if r.Past.Submitted {
-		if len(actions) > 0 {
-			r.handedIn = &actions[0]
-		}
-		return r.leave(actions, &Submitted{Source: trajectories.SourceWorktree})
-	}
-	return r.perform(ctx, actions)
 }

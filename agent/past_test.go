@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/envtest"
 	"github.com/minibench/mini/model"
@@ -55,7 +56,7 @@ func goOn(ctx context.Context, t *testing.T, cfg agent.Config, m model.Model, re
 	if err != nil {
 		t.Fatal(err)
 	}
-	past.Rebuild = func(ctx context.Context, box env.Environment) error {
+	past.Rebuild = func(ctx context.Context, box env.Environment, _ *worktree.Tree) error {
 		for _, x := range past.Executions {
 			if _, err := box.Execute(ctx, a.Command(x.Command)); err != nil {
 				return err
@@ -269,7 +270,7 @@ func TestASandboxThatCannotBeMadeAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	past.Rebuild = func(context.Context, env.Environment) error {
+	past.Rebuild = func(context.Context, env.Environment, *worktree.Tree) error {
 		return fmt.Errorf("step 1: %w", agent.ErrDiverged)
 	}
 	a, err := agent.New(config())

@@ -32,6 +32,7 @@ type Config struct {
 	Environment Environment  `yaml:"environment"`
 	Run         Run          `yaml:"run"`
 	Eval        Eval         `yaml:"eval"`
+	Replay      Replay       `yaml:"replay"`
 	// Policy says which commands run, which do not, and which are asked about.
 	Policy policy.Config `yaml:"policy"`
 	// What commands can ask for by mini-tool; all of it is off unless it is set.
@@ -213,6 +214,12 @@ type Run struct {
 	Fsync trajectories.Sync `yaml:"fsync" json:"fsync,omitempty"`
 	// Eval lets a batch judge each submission as soon as it is there.
 	Eval bool `yaml:"eval" json:"eval,omitempty"`
+}
+
+// Replay says how commands that are run again are held against their records.
+type Replay struct {
+	// Ignore are regular expressions: what they find in a line of output may differ.
+	Ignore []string `yaml:"ignore" json:"ignore,omitempty"`
 }
 
 // Eval says how patches are judged. The sandboxes of that are the official

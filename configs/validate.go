@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -67,7 +68,7 @@ func (r *Resolved) validate() error {
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}
-	errs = append(errs, slices.Concat(r.class("run.fsync", string(r.Run.Fsync), syncing, ""), r.validateImages(), r.validateEval(), r.validatePolicy())...)
+	errs = append(errs, slices.Concat(r.class("run.fsync", string(r.Run.Fsync), syncing, ""), r.validateImages(), r.validateEval(), r.validateReplay(), r.validatePolicy())...)
 	errs = append(errs, slices.Concat(r.validateMemory(), r.validateSkills())...)
 	r.Agent.StartupCommand = r.Run.StartupCommand
 	r.Agent.Timeout = seconds(r.Environment.Timeout)
@@ -227,6 +228,19 @@ func (r *Resolved) validateImages() []error {
 
 // maxReruns bounds how often a failure is run again: more says nothing more.
 const maxReruns = 100
+
+func (r *Resolved) validateReplay() (errs []error) {
+	for _, text := range r.Replay.Ignore {
+		re, err := regexp.Compile(text)
+		if err == nil && re.MatchString("") {
+			err = errors.New("it matches an empty text, and so every line")
+		}
+		if err != nil {
+			errs = append(errs, r.errorf("replay.ignore", "%q is no pattern that can be used: %v", text, err))
+		}
+	}
+	return errs
+}
 
 func (r *Resolved) validateEval() []error {
 	e := r.Eval

@@ -15,7 +15,7 @@ import (
 // not what its instances are asked: results from before and after belong
 // together.
 var apart = []string{
-	"eval", "run.workers", "run.attempts", "run.eval", "run.resume_attempts", "run.fsync", "run.keep", "run.max_tries",
+	"eval", "replay", "run.workers", "run.attempts", "run.eval", "run.resume_attempts", "run.fsync", "run.keep", "run.max_tries",
 	"run.prefetch", "run.image_budget", "run.min_free_disk", "run.pulls_per_minute",
 	"run.max_starts", "run.total_cost_limit", "run.total_calls", "run.max_consecutive_provider_failures",
 	"model.max_tries", "model.max_wait", "model.requests_per_minute", "model.tokens_per_minute", "model.max_concurrent",

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/agent/worktree"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/replay"
@@ -45,9 +46,7 @@ func (b *Batch) goOn(ctx context.Context, t task, book *book) (int, trajectories
 	return b.attempt(ctx, t, book.nextAttempt(t))
 }
 
-// stopped says whether an attempt was, before its agent was done. One whose
-// sandbox was lost in the middle is not gone on with: its own commands may be why,
-// and would be run again.
+// stopped says whether an attempt was, before its agent was done.
 func (b *Batch) stopped(id string, n int) bool {
 	out, ended, err := last(b.Folder.journal(id, n))
 	if err != nil || !ended {
@@ -64,7 +63,7 @@ func goesOn(class trajectories.Class, status string) bool {
 	case trajectories.Provider: // what it refuses may be the conversation
 		return status != string(model.BadRequest)
 	case trajectories.Environment:
-		return slices.Contains([]env.Status{env.ImageNotFound, env.PullFailed, env.DaemonUnavailable, env.StartFailed, env.HostDiskFull}, env.Status(status))
+		return slices.Contains([]env.Status{env.ImageNotFound, env.PullFailed, env.DaemonUnavailable, env.StartFailed, env.HostDiskFull, env.ContainerDied}, env.Status(status))
 	}
 	return false
 }
@@ -151,14 +150,20 @@ func changedSettings(old, now json.RawMessage) string {
 // rebuild makes a sandbox what it was: every command of the past is run again, in
 // its order, and held against what it did. What it asked for by mini-tool is
 // answered from the record.
-func (b *Batch) rebuild(w *witness, past *agent.Past, tools agent.Toolbox) func(context.Context, env.Environment) error {
-	return func(ctx context.Context, box env.Environment) error {
-		compare := replay.Examine
+//
+// An output that differs is listed. A command that ends otherwise, or leaves other
+// files, is a divergence, unless Force is set. So is one that ends the sandbox: the
+// attempt would never come further.
+func (b *Batch) rebuild(w *witness, past *agent.Past, tools agent.Toolbox) func(context.Context, env.Environment, *worktree.Tree) error {
+	return func(ctx context.Context, box env.Environment, tree *worktree.Tree) error {
+		compare, force := replay.Examine, b.Force || b.Branch != nil && b.Branch.Force
+		var differ outputs
 		var asked *replay.Tools // the agent has prepared the sandbox for them
 		if tools != nil {
 			children := replay.Children{
 				Journals: trajectories.ChildJournals(b.Folder.journal(w.task.ID, w.attempt)),
 				Command:  b.Agent.Command, Local: tools.Abilities().Local,
+				Ignore: b.Ignore, Force: force,
 			}
 			asked = &replay.Tools{Local: children.Local, Again: children.Again}
 		}
@@ -176,28 +181,60 @@ func (b *Batch) rebuild(w *witness, past *agent.Past, tools agent.Toolbox) func(
 			}
 			c.Tools = asked.For(&x.Ran)
 			res, err := box.Execute(ctx, c)
+			if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.ContainerDied && ctx.Err() == nil {
+				return &divergence{branch: b.Branch != nil, step: x.Step, command: shorten(x.Command), difference: err.Error()}
+			}
 			if err != nil {
 				return err
 			}
-			found := compare(x.Execution, res)
+			found, err := compare(x.Execution, res, b.Ignore).WithTree(ctx, tree, x.Tree)
+			if err != nil {
+				return err
+			}
 			_, err = w.journal.Append(trajectories.TypeReplay, trajectories.Replay{
 				Record: x.Record, Match: string(found.Match), Difference: found.Difference, Duration: trajectories.Seconds(res.Duration),
 			})
 			if err != nil {
 				return err
 			}
+			differ.add(x, found)
 			if found.Match == replay.Diverged {
 				d := &divergence{branch: b.Branch != nil, step: x.Step, command: shorten(x.Command), difference: found.Difference}
-				if !d.branch || !b.Branch.Force {
+				if !force {
 					return d
 				}
 				b.Log.Emit(w.task.event(Event{Type: Warning, Attempt: w.attempt, Text: d.Error() + "; it goes on all the same"}))
 			}
 		}
+		if differ.n > 0 {
+			b.Log.Emit(w.task.event(Event{Type: Warning, Attempt: w.attempt, Text: differ.String()}))
+		}
 		past.Executions = nil // their outputs are not needed any more
 		w.rebuilt()
 		return nil
 	}
+}
+
+// outputs counts those that differ from the recorded ones, and keeps the first.
+type outputs struct {
+	n     int
+	first string
+}
+
+func (o *outputs) add(x agent.Executed, f replay.Finding) {
+	if f.Match != replay.OutputDiffers {
+		return
+	}
+	if o.n++; o.n == 1 {
+		o.first = fmt.Sprintf("in step %d, %s: %s", x.Step, shorten(x.Command), f.Difference)
+	}
+}
+
+func (o *outputs) String() string {
+	if o.n == 1 {
+		return "the output of a command that was run again differs, " + o.first
+	}
+	return fmt.Sprintf("the outputs of %d commands that were run again differ, the first %s", o.n, o.first)
 }
 
 // divergence is why an attempt cannot go on.

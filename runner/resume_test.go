@@ -53,6 +53,7 @@ func (m *turns) Query(_ context.Context, messages []model.Message) (model.Reply,
 type echoing struct {
 	room
 	twist string // added to what they say
+	code  int    // they end with
 	err   error
 	ran   []string
 }
@@ -66,7 +67,7 @@ func (e *echoing) Execute(ctx context.Context, c env.Command) (env.Result, error
 	if c.Script == "submit" {
 		out = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n" + strings.Join(e.ran, " ")
 	}
-	return env.Result{Output: []byte(out), Chars: int64(len(out)), Bytes: int64(len(out))}, e.err
+	return env.Result{Output: []byte(out), Chars: int64(len(out)), Bytes: int64(len(out)), ExitCode: e.code}, e.err
 }
 
 func quiet(folder *runner.Folder, events *[]runner.Event) *runner.Log {
@@ -105,7 +106,7 @@ func echoes(twist string) starter {
 func TestWhichAttemptsGoOn(t *testing.T) {
 	script := []string{"one", "two", "submit"}
 	dies := func(context.Context, datasets.Instance) (env.Environment, error) {
-		return &echoing{err: &env.Error{Status: env.ContainerDied, Op: "run"}}, nil
+		return &echoing{err: &env.Error{Status: env.ContainerDied, Op: "run"}}, nil // after the command
 	}
 	noStart := func(context.Context, datasets.Instance) (env.Environment, error) {
 		return nil, &env.Error{Status: env.StartFailed, Op: "start"}
@@ -125,7 +126,7 @@ func TestWhichAttemptsGoOn(t *testing.T) {
 		"the provider refused the history": {echoes(""), &model.Error{Status: model.BadRequest}, nil, false, 3},
 		"a defect":                         {echoes(""), errors.New("surprise"), nil, false, 3},
 		"the sandbox did not start":        {noStart, nil, nil, true, 3},
-		"the sandbox died":                 {dies, nil, nil, false, 3},
+		"the sandbox died":                 {dies, nil, nil, true, 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -168,11 +169,125 @@ func TestTriesGoOnInsideAnAttempt(t *testing.T) {
 	}
 }
 
+// failing starts one sandbox whose commands say something else and fail, and then
+// sandboxes as before.
+func failing() starter {
+	started := false
+	return func(context.Context, datasets.Instance) (env.Environment, error) {
+		if started {
+			return &echoing{}, nil
+		}
+		started = true
+		return &echoing{twist: " today", code: 1}, nil
+	}
+}
+
+// An output that differs is listed, and the attempt goes on; so does one that
+// diverges, where that is forced.
+func TestOutputsThatDiffer(t *testing.T) {
+	tests := map[string]struct {
+		boxes starter
+		force bool
+		said  string
+		match string
+	}{
+		"another output": {echoes(" today"), false, `the outputs of 2 commands that were run again differ, the first in step 1, one: line 1 is "one today"`, "output differs"},
+		"forced":         {failing(), true, "could not be resumed: in step 1, one: exit code 1, recorded exit code 0", "diverged"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := &resumeRun{dir: t.TempDir(), boxes: echoes(""), model: &turns{replies: []string{"one", "two", "submit"}}}
+			r.change = func(b *runner.Batch) { b.Budget.Calls = 2 }
+			r.run(t, false)
+			r.boxes, r.change, r.events = tt.boxes, func(b *runner.Batch) { b.Force = tt.force }, nil
+			if sum, res := r.run(t, true), results(t, r.dir)["a"]; !tt.force && (!sum.Complete() || res.Attempt != 1) {
+				t.Errorf("%+v, %+v", sum, res)
+			}
+			said := ""
+			for _, e := range r.events {
+				if e.Type == runner.Warning {
+					said += e.Text + "\n"
+				}
+			}
+			if !strings.Contains(said, tt.said) {
+				t.Errorf("said %q, want %q", said, tt.said)
+			}
+			found := 0
+			for rec, err := range trajectories.Read(filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl")) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rec.Type == trajectories.TypeReplay && strings.Contains(string(rec.Data), `"match":"`+tt.match+`","difference":`) {
+					found++
+				}
+			}
+			if found != 2 {
+				t.Errorf("%d records of commands that were run again say %q", found, tt.match)
+			}
+		})
+	}
+}
+
+// A command that was running when its sandbox died is not run again: the model is
+// told.
+func TestACommandThatEndedItsSandbox(t *testing.T) {
+	boxes := 0
+	r := &resumeRun{dir: t.TempDir(), model: &turns{replies: []string{"one", "two", "submit"}}}
+	r.boxes = func(context.Context, datasets.Instance) (env.Environment, error) {
+		boxes++
+		return &dying{echoing{}, boxes == 1}, nil
+	}
+	r.run(t, false)
+	sum := r.run(t, true)
+	if res := results(t, r.dir)["a"]; !sum.Complete() || res.Attempt != 1 || preds(t, r.dir)["a"] != "one submit" {
+		t.Errorf("%+v, %+v, %q", sum, res, preds(t, r.dir)["a"])
+	}
+	told := ""
+	tr, err := trajectories.Gather(trajectories.Read(filepath.Join(r.dir, "a", "attempts", "1", "journal.jsonl")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range tr.Entries {
+		told += e.Content + "\n"
+	}
+	if !strings.Contains(told, "The sandbox ended while the command ran: out of memory.") || !strings.Contains(told, "The command was not run again.") {
+		t.Errorf("the model was told %q", told)
+	}
+}
+
+// dying ends with the command two.
+type dying struct {
+	echoing
+	dies bool
+}
+
+func (m *dying) Execute(ctx context.Context, c env.Command) (env.Result, error) {
+	if m.dies && c.Script == "two" {
+		return env.Result{ExitCode: -1}, &env.Error{Status: env.ContainerDied, Op: "run", Err: errors.New("out of memory")}
+	}
+	return m.echoing.Execute(ctx, c)
+}
+
+// An attempt whose past ends its sandbox again is not gone on with for ever.
+func TestAPastThatEndsItsSandbox(t *testing.T) {
+	r := &resumeRun{dir: t.TempDir(), boxes: echoes(""), model: &turns{replies: []string{"two", "submit"}, fails: map[int]error{2: agent.ErrInterrupted}}}
+	r.run(t, false)
+	boxes := 0
+	r.boxes = func(context.Context, datasets.Instance) (env.Environment, error) {
+		boxes++
+		return &dying{echoing{}, boxes == 1}, nil
+	}
+	sum := r.run(t, true)
+	if res := results(t, r.dir)["a"]; !sum.Complete() || res.Attempt != 2 {
+		t.Errorf("%+v, %+v", sum, res)
+	}
+}
+
 func TestAnAttemptThatDiverges(t *testing.T) {
 	r := &resumeRun{dir: t.TempDir(), boxes: echoes(""), model: &turns{replies: []string{"one", "two", "submit"}}}
 	r.change = func(b *runner.Batch) { b.Budget.Calls = 2 }
 	r.run(t, false)
-	r.boxes, r.change, r.events = echoes(" today"), nil, nil
+	r.boxes, r.change, r.events = failing(), nil, nil
 	sum := r.run(t, true)
 	res := results(t, r.dir)["a"]
 	if !sum.Complete() || res.Attempt != 2 || res.Steps != 3 || float64(sum.Spent()) != 3 {
@@ -193,7 +308,7 @@ func TestAnAttemptThatDiverges(t *testing.T) {
 			t.Errorf("said %q, want %q", said[i], w)
 		}
 	}
-	if !strings.Contains(said[1], "one today") {
+	if !strings.Contains(said[1], "exit code 1, recorded exit code 0") || !strings.Contains(said[1], "one today") {
 		t.Errorf("what differs is not said: %q", said[1])
 	}
 	// It is over for good.

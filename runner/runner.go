@@ -26,6 +26,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/runner/replay"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -53,7 +54,7 @@ type Summaries interface {
 }
 
 // Batch is what a run needs. All fields are required but Samples, Budget, Redo,
-// ResumeAttempts, Sync, Keep, Submitted, Control and MaxProviderFailures.
+// ResumeAttempts, Force, Ignore, Sync, Keep, Submitted, Control and MaxProviderFailures.
 type Batch struct {
 	Folder    *Folder
 	Agent     *agent.Agent
@@ -85,6 +86,11 @@ type Batch struct {
 	// ResumeAttempts goes on inside the newest attempt of an instance, where that
 	// was stopped in the middle, rather than make another one.
 	ResumeAttempts bool
+	// Force goes on, with ResumeAttempts, also where a command that is run again
+	// ends otherwise than recorded, or leaves other files.
+	Force bool
+	// Ignore is what may differ in the outputs of commands that are run again.
+	Ignore replay.Ignore
 	// Sync says when journals are brought to the disk.
 	Sync trajectories.Sync
 	// Keep picks the attempts whose sandboxes stay when they are done (see

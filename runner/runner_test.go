@@ -82,7 +82,7 @@ func batch(t *testing.T, dir string, s starter) *runner.Batch {
 	}
 	t.Cleanup(func() { _ = folder.Close() }) // a second time, where the test did
 	a, err := agent.New(agent.Config{
-		SystemTemplate: "s", InstanceTemplate: "{{.task}}", ObservationTemplate: "{{.output}}", FormatErrorTemplate: "{{.error}}",
+		SystemTemplate: "s", InstanceTemplate: "{{.task}}", ObservationTemplate: "{{.output}}{{.exception}}", FormatErrorTemplate: "{{.error}}",
 		StepLimit: 5, Timeout: time.Minute, Autosubmit: true,
 	})
 	if err != nil {

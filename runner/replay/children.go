@@ -16,6 +16,10 @@ type Children struct {
 	// Command is how the attempt had the text of an action run; Local as in Tools.
 	Command func(script string) env.Command
 	Local   []string
+	// Ignore is noise of the user's own; Force goes on after a command that
+	// diverged.
+	Ignore Ignore
+	Force  bool
 }
 
 // Again is a Tools.Again: the commands of the children that a call made are run
@@ -59,7 +63,7 @@ func (c Children) all(ctx context.Context, todo []recordedCommand, inside env.En
 		if err != nil {
 			return orCause(ctx, err)
 		}
-		if found := Examine(r.ran.Execution, now); found.Match == Diverged {
+		if found := Examine(r.ran.Execution, now, c.Ignore); found.Match == Diverged && !c.Force {
 			return fmt.Errorf("its step %d does something else: %s", r.step, found.Difference)
 		}
 	}

@@ -51,7 +51,7 @@ func TestChildrenAgain(t *testing.T) {
 	box := newBox(t)
 	children := replay.Children{Command: command, Journals: map[int]string{
 		1: child(t, did("echo new > b", ""), did("cat a", "one\n")),
-		2: child(t, did("cat b", "other\n")),
+		2: child(t, did("echo other; test -e c", "another\n")),
 		3: filepath.Join(t.TempDir(), "gone"),
 	}}
 	for name, c := range map[string]struct{ details, want string }{

@@ -23,7 +23,10 @@ type Match string
 const (
 	Exact      Match = "exact"      // byte for byte
 	Normalised Match = "normalised" // but for times, addresses, temporary names and the order of hashes
-	Diverged   Match = "diverged"
+	// OutputDiffers is another output of a command that ended alike, and left the
+	// files alike as far as that is on record.
+	OutputDiffers Match = "output differs"
+	Diverged      Match = "diverged" // another exit code, a timeout on one side, or other files
 )
 
 // Finding is what a comparison came to.
@@ -31,19 +34,20 @@ type Finding struct {
 	Match Match `json:"match"`
 	// Rules are the names of those that were needed where it is Normalised.
 	Rules []string `json:"rules,omitempty"`
-	// Difference is the first thing that is another where it Diverged: one line,
-	// bounded and fit to be shown.
+	// Difference is the first thing that is another where OutputDiffers or Diverged:
+	// one line, bounded and fit to be shown.
 	Difference string `json:"difference,omitempty"`
 }
 
 // Examine holds what a command did now against what is recorded of it.
-func Examine(recorded trajectories.Execution, now env.Result) Finding {
-	return examine(recorded, now, time.Now())
+func Examine(recorded trajectories.Execution, now env.Result, ignore Ignore) Finding {
+	return examine(recorded, now, ignore, time.Now())
 }
 
 // examine is Examine at a given end of the command.
-func examine(recorded trajectories.Execution, now env.Result, end time.Time) Finding {
+func examine(recorded trajectories.Execution, now env.Result, ignore Ignore, end time.Time) Finding {
 	c := comparison{
+		rules:    ignore.before(rules),
 		recorded: span{recorded.Start, recorded.Start.Add(time.Duration(recorded.Duration))},
 		now:      span{end.Add(-now.Duration), end},
 		budget:   maxNormalised,
@@ -64,8 +68,10 @@ func examine(recorded trajectories.Execution, now env.Result, end time.Time) Fin
 		return f
 	}
 	switch {
-	case !alike:
+	case !alike && recorded.CodeUnknown: // the output is all there is to judge by
 		return Finding{Match: Diverged, Difference: c.difference}
+	case !alike:
+		return Finding{Match: OutputDiffers, Difference: c.difference}
 	case len(c.used) == 0:
 		return Finding{Match: Exact} // what both have kept is the same
 	}
@@ -96,6 +102,7 @@ func outputOf(text []byte, head int, cut bool, total int64) output {
 
 // comparison is one on its way.
 type comparison struct {
+	rules         []rule
 	recorded, now span
 	budget        int // bytes that may still be normalised
 	used          []string

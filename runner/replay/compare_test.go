@@ -78,13 +78,13 @@ func TestNoise(t *testing.T) {
 			if !slices.ContainsFunc(rules, func(r rule) bool { return r.name == c.rule }) && !strings.HasSuffix(c.rule, "order") {
 				t.Fatalf("there is no rule %q", c.rule)
 			}
-			got := examine(recorded("before\n"+c.then+"\nafter\n"), result("before\n"+c.now+"\nafter\n"), now)
+			got := examine(recorded("before\n"+c.then+"\nafter\n"), result("before\n"+c.now+"\nafter\n"), nil, now)
 			if got.Match != Normalised || !slices.Equal(got.Rules, []string{c.rule}) {
 				t.Errorf("%+v, want it normalised by %s alone", got, c.rule)
 			}
 			// The rule is needed, and it forgives nothing but what it is about.
-			if got := examine(recorded(c.then+" and 1 more\n"), result(c.now+" and 2 more\n"), now); got.Match != Diverged {
-				t.Errorf("%+v beside another difference, want it diverged", got)
+			if got := examine(recorded(c.then+" and 1 more\n"), result(c.now+" and 2 more\n"), nil, now); got.Match != OutputDiffers {
+				t.Errorf("%+v beside another difference, want that its output differs", got)
 			}
 		})
 	}
@@ -110,8 +110,8 @@ func TestData(t *testing.T) {
 		{"spaces", "a  b", "a b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := examine(recorded(c.then), result(c.now), now); got.Match != Diverged || got.Difference == "" {
-				t.Errorf("%+v, want it diverged", got)
+			if got := examine(recorded(c.then), result(c.now), nil, now); got.Match != OutputDiffers || got.Difference == "" {
+				t.Errorf("%+v, want that its output differs", got)
 			}
 		})
 	}
@@ -119,15 +119,15 @@ func TestData(t *testing.T) {
 
 func TestDataBesideNoise(t *testing.T) {
 	x := recorded("due 2024-02-29, took 0.10s\n")
-	if got := examine(x, result("due 2024-02-29, took 0.25s\n"), now); got.Match != Normalised {
+	if got := examine(x, result("due 2024-02-29, took 0.25s\n"), nil, now); got.Match != Normalised {
 		t.Errorf("%+v", got)
 	}
 	x.Start = time.Time{} // a stranger's recording does not say when
-	if got := examine(x, result("due 2024-02-29, took 0.25s\n"), now); got.Match != Normalised {
+	if got := examine(x, result("due 2024-02-29, took 0.25s\n"), nil, now); got.Match != Normalised {
 		t.Errorf("without a start: %+v", got)
 	}
 	x.Output = []byte("2025-01-01 up\n")
-	if got := examine(x, result("2026-11-22 up\n"), now); got.Match != Normalised {
+	if got := examine(x, result("2026-11-22 up\n"), nil, now); got.Match != Normalised {
 		t.Errorf("a date of a recording without a start: %+v", got)
 	}
 }
@@ -135,25 +135,25 @@ func TestDataBesideNoise(t *testing.T) {
 func TestEndings(t *testing.T) {
 	x := recorded("same")
 	x.ExitCode = 1
-	if d := Examine(x, result("same")).Difference; d != "exit code 0, recorded exit code 1" {
+	if d := Examine(x, result("same"), nil).Difference; d != "exit code 0, recorded exit code 1" {
 		t.Errorf("difference %q", d)
 	}
 	killed := recorded("tick 1\ntick 2\nti")
 	killed.TimedOut, killed.ExitCode = true, -1
 	r := result("tick 1\ntick 2\ntick 3\ntick 4\n")
-	if f := Examine(killed, r); f.Match != Diverged || !strings.HasPrefix(f.Difference, "exit code 0, recorded a timeout; line 3 is") {
+	if f := Examine(killed, r, nil); f.Match != Diverged || !strings.HasPrefix(f.Difference, "exit code 0, recorded a timeout; line 3 is") {
 		t.Errorf("%+v", f)
 	}
 	r.TimedOut, r.ExitCode = true, -1
-	if got := Examine(killed, r); got.Match != Normalised || !slices.Equal(got.Rules, []string{"timeout"}) {
+	if got := Examine(killed, r, nil); got.Match != Normalised || !slices.Equal(got.Rules, []string{"timeout"}) {
 		t.Errorf("how far it came counts: %+v", got)
 	}
 	r.Output = []byte("tick 1\ntick 2\ntick ")
-	if got := Examine(killed, r); got.Match != Normalised || !slices.Equal(got.Rules, []string{"timeout"}) {
+	if got := Examine(killed, r, nil); got.Match != Normalised || !slices.Equal(got.Rules, []string{"timeout"}) {
 		t.Errorf("how far its last line came counts: %+v", got)
 	}
 	r.Output = []byte("tick 1\ntock 2\ntick 3\n")
-	if got := Examine(killed, r); got.Match != Diverged {
+	if got := Examine(killed, r, nil); got.Match != OutputDiffers {
 		t.Errorf("what it said before the timeout does not count: %+v", got)
 	}
 }
@@ -165,12 +165,12 @@ func TestShown(t *testing.T) {
 	x.CodeUnknown = true
 	r := result("a\nb\n")
 	r.ExitCode = 1
-	if got := Examine(x, r); got.Match != Normalised || !slices.Equal(got.Rules, []string{"wording"}) {
+	if got := Examine(x, r, nil); got.Match != Normalised || !slices.Equal(got.Rules, []string{"wording"}) {
 		t.Errorf("%+v", got)
 	}
 	for _, other := range []string{"a\nc\n", ""} {
 		r.Output = []byte(other)
-		if got := Examine(x, r); got.Match != Diverged || strings.Contains(got.Difference, "exit code") {
+		if got := Examine(x, r, nil); got.Match != Diverged || strings.Contains(got.Difference, "exit code") {
 			t.Errorf("%q: %+v", other, got)
 		}
 	}
@@ -186,12 +186,12 @@ func TestDifference(t *testing.T) {
 		{"hostile", "a", "\x1b[2J\xff\u202e", `line 1 is "?[2J??", recorded "a"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Examine(recorded(c.then), result(c.now)).Difference; got != c.want {
+			if got := Examine(recorded(c.then), result(c.now), nil).Difference; got != c.want {
 				t.Errorf("%s\nwant %s", got, c.want)
 			}
 		})
 	}
-	d := Examine(recorded(long+"1"+long), result(long+"2"+long)).Difference
+	d := Examine(recorded(long+"1"+long), result(long+"2"+long), nil).Difference
 	if n := utf8.RuneCountInString(d); n > 300 || !strings.Contains(d, "é2é") || !utf8.ValidString(d) {
 		t.Errorf("%d characters: %s", n, d)
 	}
@@ -214,7 +214,7 @@ func TestTruncated(t *testing.T) {
 	r := result(text)
 	same := func(name string, want Match) {
 		t.Helper()
-		if got := examine(x, r, now); got.Match != want {
+		if got := examine(x, r, nil, now); got.Match != want {
 			t.Errorf("%s: %+v, want %s", name, got, want)
 		}
 	}
@@ -223,18 +223,18 @@ func TestTruncated(t *testing.T) {
 	r.Truncated = true
 	same("another part was kept now", Exact)
 	r.Bytes += 100
-	same("another length", Diverged)
+	same("another length", OutputDiffers)
 	r.Bytes -= 100
 	r.Output = bytes.Replace(r.Output, []byte("line 3\n"), []byte("line x\n"), 1)
-	same("another beginning", Diverged)
+	same("another beginning", OutputDiffers)
 	r.Output, r.Head = cut(strings.Replace(text, "line 997", "line 996", 1), 303, 900)
-	same("another end", Diverged)
+	same("another end", OutputDiffers)
 	r = result("line 0\nline 1\n")
-	same("much less now", Diverged)
+	same("much less now", OutputDiffers)
 	x.Head = -7 // of a damaged record
-	same("a head that cannot be", Diverged)
+	same("a head that cannot be", OutputDiffers)
 	x.Head = 1 << 40
-	same("a head that cannot be", Diverged)
+	same("a head that cannot be", OutputDiffers)
 }
 
 // TestBounds holds hostile outputs: they are compared, and soon.
@@ -253,7 +253,7 @@ func TestBounds(t *testing.T) {
 		"empty lines":           {"x" + strings.Repeat("\n", 1<<22), "y" + strings.Repeat("\n", 1<<22)},
 		"noise beyond all care": {many("in 0.%ds\n", 1<<20) + "x", many("in 1.%ds\n", 1<<20) + "y"},
 	} {
-		if got := examine(recorded(pair[0]), result(pair[1]), now); got.Match != Diverged || len(got.Difference) > 1000 {
+		if got := examine(recorded(pair[0]), result(pair[1]), nil, now); got.Match != OutputDiffers || len(got.Difference) > 1000 {
 			t.Errorf("%s: %s, %d bytes of difference", name, got.Match, len(got.Difference))
 		}
 	}
@@ -265,8 +265,8 @@ func FuzzCompare(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string, head int, truncated bool) {
 		x, r := recorded(a), result(b)
 		x.Head, x.Truncated = head, truncated
-		got := examine(x, r, now)
-		if got.Match == Diverged && (got.Difference == "" || !utf8.ValidString(got.Difference) || strings.ContainsAny(got.Difference, "\n\x1b\x00")) {
+		got := examine(x, r, nil, now)
+		if got.Match == OutputDiffers && (got.Difference == "" || !utf8.ValidString(got.Difference) || strings.ContainsAny(got.Difference, "\n\x1b\x00")) {
 			t.Errorf("difference %q", got.Difference)
 		}
 		if a == b && !truncated && got.Match != Exact {
@@ -274,8 +274,31 @@ func FuzzCompare(f *testing.F) {
 		}
 		back := recorded(b)
 		back.Start = now
-		if !truncated && (examine(back, result(a), then).Match == Diverged) != (got.Match == Diverged) {
+		if !truncated && examine(back, result(a), nil, then).alike() != got.alike() {
 			t.Errorf("%q and %q: alike one way only", a, b)
 		}
 	})
+}
+
+// TestIgnore is about patterns of the user's own.
+func TestIgnore(t *testing.T) {
+	const then, since = "random seed:        123\nhash randomization: on (PYTHONHASHSEED=77)\n1 passed\n", "random seed:        45678\nhash randomization: on (PYTHONHASHSEED=9)\n1 passed\n"
+	ignore, err := ParseIgnore([]string{`random seed: +\d+`, `(PYTHON)?HASHSEED=\d+`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Examine(recorded(then), result(since), nil); got.Match != OutputDiffers {
+		t.Errorf("without patterns: %+v", got)
+	}
+	if got := Examine(recorded(then), result(since), ignore); got.Match != Normalised || !slices.Equal(got.Rules, []string{"replay.ignore"}) {
+		t.Errorf("%+v", got)
+	}
+	if got := Examine(recorded(then), result(since+"1 failed\n"), ignore); got.Match != OutputDiffers {
+		t.Errorf("beside another difference: %+v", got)
+	}
+	for _, bad := range []string{"(", `\d*`} {
+		if _, err := ParseIgnore([]string{bad}); err == nil {
+			t.Errorf("the pattern %q is taken", bad)
+		}
+	}
 }

@@ -14,17 +14,21 @@ import (
 // ExamineImported is Examine for a recording that was made of another agent's
 // file. Such a file may have less than what a command printed: a text that Python
 // read, or the beginning and the end that the model was shown. Then the output is
-// compared as far as the file has it.
-func ExamineImported(recorded trajectories.Execution, now env.Result) Finding {
-	return examineImported(recorded, now, time.Now())
+// compared as far as the file has it, and one that differs is a divergence.
+func ExamineImported(recorded trajectories.Execution, now env.Result, ignore Ignore) Finding {
+	f := examineImported(recorded, now, ignore, time.Now())
+	if f.Match == OutputDiffers { // such a file says nothing of the files, and often of no code
+		f.Match = Diverged
+	}
+	return f
 }
 
-func examineImported(recorded trajectories.Execution, now env.Result, end time.Time) Finding {
+func examineImported(recorded trajectories.Execution, now env.Result, ignore Ignore, end time.Time) Finding {
 	if recorded.TimedOut && now.TimedOut {
 		recorded.CodeUnknown = true // agents write down different codes of what they killed
 	}
-	first := examine(recorded, now, end)
-	if first.Match != Diverged {
+	first := examine(recorded, now, ignore, end)
+	if first.alike() {
 		return first
 	}
 	var used []string
@@ -34,19 +38,22 @@ func examineImported(recorded trajectories.Execution, now env.Result, end time.T
 		now.Output = text
 		recorded.Output = replaced.ReplaceAll(recorded.Output, []byte("\uFFFD"))
 		used = append(used, "text mode")
-		if f := examine(recorded, now, end); f.Match != Diverged {
+		if f := examine(recorded, now, ignore, end); f.alike() {
 			return f.with(used)
 		}
 	}
 	if shortened(&recorded) {
-		return examine(recorded, now, end).with(append(used, "shortened"))
+		return examine(recorded, now, ignore, end).with(append(used, "shortened"))
 	}
 	return first
 }
 
+// alike says that the output is the same, at least but for noise.
+func (f Finding) alike() bool { return f.Match == Exact || f.Match == Normalised }
+
 // with adds rules to what it took.
 func (f Finding) with(rules []string) Finding {
-	if f.Match != Diverged {
+	if f.alike() {
 		f.Match, f.Rules = Normalised, append(f.Rules, rules...)
 	}
 	return f

@@ -25,18 +25,18 @@ func TestImported(t *testing.T) {
 		{"both", "a\n\n[99 bytes were not kept]\nz\n", "a\r\nb\r\nz\r\n", []string{"text mode", "shortened"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := ExamineImported(recorded(c.then), result(c.now))
+			got := ExamineImported(recorded(c.then), result(c.now), nil)
 			if (got.Match == Diverged) != (c.want == nil) || !slices.Equal(got.Rules, c.want) {
 				t.Errorf("%+v, want %q", got, c.want)
 			}
-			if own := Examine(recorded(c.then), result(c.now)); own.Match != Diverged {
+			if own := Examine(recorded(c.then), result(c.now), nil); own.Match != OutputDiffers {
 				t.Errorf("of mini's own: %+v", own)
 			}
 		})
 	}
 	x, r := recorded(""), result("")
 	x.TimedOut, x.ExitCode, r.TimedOut, r.ExitCode = true, -1, true, 137
-	if got := ExamineImported(x, r); got.Match != Exact {
+	if got := ExamineImported(x, r, nil); got.Match != Exact {
 		t.Errorf("two timeouts: %+v", got)
 	}
 }

@@ -9,13 +9,16 @@ import (
 // group where it has one, gives way to <name> on both sides.
 type rule struct {
 	name string
-	// hints are bytes of which a line must have one for the pattern to be tried.
+	// hints are bytes of which a line must have one for the pattern to be tried;
+	// empty tries it on every line.
 	hints string
 	find  *regexp.Regexp
 	// noise looks closer at what was found; nil believes the pattern. A number
 	// that could be data is noise only where it says what a clock said when the
 	// command ran, or what the kernel hands out.
 	noise func(found []byte, s span) bool
+	// whole takes all that the pattern finds, whatever groups it has.
+	whole bool
 }
 
 // digits are the hints of most rules.
@@ -72,13 +75,13 @@ var rules = []rule{
 
 // apply is a line without what the rule finds in it, and what that was.
 func (r rule) apply(line []byte, s span) (rest, found []byte) {
-	if !bytes.ContainsAny(line, r.hints) {
+	if r.hints != "" && !bytes.ContainsAny(line, r.hints) {
 		return line, nil
 	}
 	from := 0
 	for _, m := range r.find.FindAllSubmatchIndex(line, -1) {
 		at, end := m[0], m[1]
-		for g := 2; g < len(m); g += 2 { // the group that took part
+		for g := 2; g < len(m) && !r.whole; g += 2 { // the group that took part
 			if m[g] >= 0 {
 				at, end = m[g], m[g+1]
 			}
@@ -110,7 +113,7 @@ func (c *comparison) alike(then, now []byte) bool {
 
 func (c *comparison) same(then, now []byte, s span) bool {
 	var used []string
-	for _, r := range rules {
+	for _, r := range c.rules {
 		x, a := r.apply(then, s)
 		y, b := r.apply(now, c.now)
 		if !bytes.Equal(a, b) {
@@ -139,7 +142,7 @@ func (c *comparison) plain(line []byte, s span) []byte {
 		return line
 	}
 	hit := false
-	for _, r := range rules {
+	for _, r := range c.rules {
 		x, found := r.apply(line, s)
 		line, hit = x, hit || found != nil
 	}

@@ -27,6 +27,8 @@ type Config struct {
 	// Scrub says that the repository was made honest before the attempt.
 	Scrub    bool
 	Worktree worktree.Config
+	// Ignore is noise of the user's own.
+	Ignore Ignore
 	// StopAtFirst leaves the rest away after the first command that diverges.
 	StopAtFirst bool
 	// Watch is told of each command when it is done; nil tells nobody.
@@ -82,8 +84,8 @@ func (r Result) Count(m Match) int {
 	return n
 }
 
-// Reproduced says that everything happened again: no command diverged or could
-// not be run, and the diff, where one is recorded, is the same.
+// Reproduced says that what matters happened again: no command diverged or could
+// not be run, and the diff, where one is recorded, is the same. Outputs may differ.
 func (r Result) Reproduced() bool {
 	lost := slices.ContainsFunc(r.Commands, func(c Command) bool { return c.Match == Unrecorded && c.Text == "" })
 	return !lost && r.First() == nil && (r.Diff.State == Reproduced || r.Diff.State == NotRecorded)
@@ -103,8 +105,9 @@ func Run(ctx context.Context, c Config) (Result, error) {
 type pass struct {
 	Config
 	Result
-	stopped bool       // at the first command that diverged
-	last    env.Result // of the newest command
+	tree    *worktree.Tree // nil before the repository is open
+	stopped bool           // at the first command that diverged
+	last    env.Result     // of the newest command
 }
 
 func (p *pass) run(ctx context.Context) error {
@@ -122,14 +125,14 @@ func (p *pass) run(ctx context.Context) error {
 	if err := p.all(ctx, todo[:setup]); err != nil || p.stopped {
 		return err
 	}
-	tree, err := p.open(ctx)
-	if err != nil {
+	var err error
+	if p.tree, err = p.open(ctx); err != nil {
 		return err
 	}
 	if err := p.all(ctx, todo[setup:]); err != nil || p.stopped {
 		return err
 	}
-	p.Diff, err = p.diff(ctx, tree)
+	p.Diff, err = p.diff(ctx, p.tree)
 	return err
 }
 
@@ -181,11 +184,12 @@ func (p *pass) again(ctx context.Context, r recordedCommand) (Command, error) {
 	case r.unrecorded:
 		done.Match, done.Difference = Unrecorded, "the file does not say what it did"
 	case p.Transcript.Foreign():
-		done.Finding = ExamineImported(r.ran.Execution, now)
+		done.Finding = ExamineImported(r.ran.Execution, now, p.Ignore)
 	default:
-		done.Finding = Examine(r.ran.Execution, now)
+		done.Finding = Examine(r.ran.Execution, now, p.Ignore)
 	}
-	return done, nil
+	done.Finding, err = done.Finding.WithTree(ctx, p.tree, r.ran.Tree)
+	return done, err
 }
 
 // orCause is why ctx ended, if it did; else err.

@@ -114,9 +114,10 @@ func TestChanged(t *testing.T) {
 		change func()
 		diff   replay.State
 	}{
-		{"an output", 1, func() { ran(1).Output = []byte("two\na\n") }, replay.Reproduced},
+		{"an output", 0, func() { ran(1).Output = []byte("two\na\n") }, replay.Reproduced},
 		{"a returncode", 3, func() { ran(3).ExitCode = 0 }, replay.Reproduced},
-		{"a command", 2, func() { ran(2).Command = "echo three >> a" }, replay.Differs},
+		{"a command", 0, func() { ran(2).Command = "echo three >> a" }, replay.Differs},
+		{"a tree", 2, func() { ran(2).Tree = strings.Repeat("0", 40) }, replay.Reproduced},
 		{"the diff", 0, func() { tr.Diff.Patch = append(tr.Diff.Patch, '\n') }, replay.Differs},
 		{"no diff", 0, func() { tr.Diff = nil }, replay.NotRecorded},
 	} {
@@ -147,9 +148,38 @@ func TestChanged(t *testing.T) {
 
 func TestStopAtFirst(t *testing.T) {
 	tr := record(t, work...)
-	tr.Entries[2].Ran[0].Output = []byte("another")
+	tr.Entries[2].Ran[0].ExitCode = 9
 	res := again(t, replay.Config{Transcript: tr, StopAtFirst: true})
 	if len(res.Commands) != 2 || res.Diff.State != replay.NotTaken || res.Reproduced() {
+		t.Errorf("%+v", res)
+	}
+}
+
+// TestOutputDiffers is about a command that prints something else, and leaves the
+// files as they are on record.
+func TestOutputDiffers(t *testing.T) {
+	tr := record(t, work...)
+	box := newBox(t)
+	tree, err := worktree.Open(t.Context(), box, worktree.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range work[:2] {
+		if _, err := box.Execute(t.Context(), command(text)); err != nil {
+			t.Fatal(err)
+		}
+		if tr.Entries[2*i].Ran[0].Tree, err = tree.Hash(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr.Entries[2].Ran[0].Output = []byte("another")
+	res := again(t, replay.Config{Transcript: tr})
+	if !res.Reproduced() || res.Count(replay.OutputDiffers) != 1 || !strings.Contains(res.Commands[1].Difference, `recorded "another"`) {
+		t.Errorf("%+v", res)
+	}
+	tr.Entries[2].Ran[0].Tree = tr.Entries[0].Ran[0].Tree
+	res = again(t, replay.Config{Transcript: tr})
+	if first := res.First(); res.Reproduced() || first == nil || first.Step != 2 || !strings.Contains(first.Difference, "the working tree is ") {
 		t.Errorf("%+v", res)
 	}
 }

@@ -22,6 +22,7 @@ type benchOptions struct {
 	selection datasets.Selection
 	output    string
 	redo      bool
+	force     bool
 	dryRun    bool
 	progress  string
 	json      bool
@@ -40,7 +41,7 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
 		Annotations: map[string]string{groupsKey: "rows: subset+split instance filter+slice shuffle+seed; " +
 			"model: model+local model-class+replies profile cost-limit+no-autosubmit total-cost-limit+total-calls; sandbox: environment-class+empty-folder workers+network keep+image-budget; " +
-			"run: output+redo-existing attempts+resume-attempts eval+eval-workers config+dry-run max-consecutive-provider-failures; " +
+			"run: output+redo-existing attempts+resume-attempts+force eval+eval-workers config+dry-run max-consecutive-provider-failures; " +
 			"output: progress+json+events"},
 		Aliases: []string{"swebench"},
 		Args:    benchArgs,
@@ -62,7 +63,7 @@ var jointUsages = map[string]string{
 	"workers":           "`N` at once (1); NAME: none, bridge ...",
 	"filter":            "ids that begin with `RE`; then rows S",
 	"output":            "`FOLDER`; all again, keeping all",
-	"attempts":          "`N` results each (1); go on inside",
+	"attempts":          "`N` each (1); go on inside",
 }
 
 // flags are those of mini bench; mini doctor takes them too.
@@ -86,6 +87,7 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.Int("max-consecutive-provider-failures", 5, "`N` in a row end it (5)")
 	o.selectionFlags(f)
 	f.Bool("resume-attempts", false, "go on inside attempts that were stopped")
+	f.BoolVar(&o.force, "force", false, "with --resume-attempts: also past commands that diverge")
 	f.Bool("eval", false, "judge submissions, N patches at once")
 	f.Int("eval-workers", 0, "`N` patches at once (default half the cores)")
 	f.BoolVar(&o.redo, "redo-existing", false, "all again, keeping all; or only plan")
@@ -160,6 +162,9 @@ func (o *benchOptions) prepare(ctx context.Context, s Streams) (*job, error) {
 	}
 	if o.set.Changed("eval-workers") && !cfg.Run.Eval {
 		return nil, usagef("--eval-workers is for --eval, which is not given")
+	}
+	if o.force && !cfg.Run.ResumeAttempts {
+		return nil, usagef("--force is for --resume-attempts, which is not given")
 	}
 	kind, err := chooseProgress(o.progress, displayOf(s))
 	if err != nil && !o.dryRun {

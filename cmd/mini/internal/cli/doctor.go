@@ -49,7 +49,7 @@ but starts nothing, fetches nothing and costs nothing.`,
 	o.flags(f)
 	// Taken, so that a batch's flags can be given as they are, and without a
 	// meaning here.
-	for _, name := range []string{"cost-limit", "no-autosubmit", "redo-existing", "resume-attempts", "dry-run", "progress", "events", "empty-folder"} {
+	for _, name := range []string{"cost-limit", "no-autosubmit", "redo-existing", "resume-attempts", "force", "dry-run", "progress", "events", "empty-folder"} {
 		_ = f.MarkHidden(name) // fails for flags that do not exist
 	}
 	f.Lookup("json").Usage = "print the checks as JSON on stdout"

@@ -17,6 +17,7 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/replay"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
 )
@@ -108,12 +109,16 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		return errors.Join(before(err), boxes.Close())
 	}
 	j.can.warn(s.Err)
+	ignore, err := replay.ParseIgnore(j.cfg.Replay.Ignore)
+	if err != nil {
+		return errors.Join(before(err), boxes.Close())
+	}
 	b := runner.Batch{
 		Supervise: supervise, Tools: j.can.forAttempt,
 		Folder: folder, Agent: j.agent, Sandboxes: boxes, Models: j.models, ModelName: modelName(j.cfg), Log: log,
 		Workers: j.cfg.Run.Workers, Samples: j.cfg.Run.Attempts, MaxTries: j.cfg.Run.MaxTries, MaxProviderFailures: j.cfg.Run.MaxProviderFailures,
 		Budget: runner.Budget{Cost: j.cfg.Run.TotalCostLimit, Calls: j.cfg.Run.TotalCalls},
-		Redo:   j.redo, ResumeAttempts: j.cfg.Run.ResumeAttempts, Sync: j.cfg.Run.Fsync, Keep: keeps(j.cfg.Run.Keep), Branch: j.branch,
+		Redo:   j.redo, ResumeAttempts: j.cfg.Run.ResumeAttempts, Force: j.force, Ignore: ignore, Sync: j.cfg.Run.Fsync, Keep: keeps(j.cfg.Run.Keep), Branch: j.branch,
 		Control: &d.control,
 	}
 	if l != nil {

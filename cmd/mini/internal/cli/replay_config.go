@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
+	"github.com/minibench/mini/trajectories"
 )
 
 // replayGroup is recordings that are replayed alike.
@@ -38,6 +39,13 @@ var recordedKeys = []string{
 var recordedContainerKeys = []string{
 	"environment.image", "environment.memory", "environment.cpus", "environment.pids_limit", "environment.shm_size",
 	"environment.tmpfs", "environment.ulimits", "environment.read_only", "environment.user", "environment.platform",
+}
+
+// unsetKeys are the values of recorded settings that a journal leaves away where
+// they are not set: the defaults of mini replay may be others.
+var unsetKeys = map[string]any{
+	"environment.clean_env": false, "agent.scrub": false, "agent.patch_exclude": []any{}, "agent.max_patch_bytes": 0, "tools.files": false,
+	"environment.read_only": false, "environment.user": "", "environment.platform": "",
 }
 
 // prepare finds the sandbox of each recording.
@@ -147,6 +155,9 @@ func (r *recording) settings(keys []string, vars map[string]string) []recordedSe
 			continue
 		}
 		value, ok := values[name]
+		if unset, known := unsetKeys[key]; !ok && known && r.file.Format == trajectories.Format {
+			value, ok = unset, true
+		}
 		if theirs, isMap := value.(map[string]any); isMap && key == "environment.env" {
 			maps.DeleteFunc(theirs, func(name string, text any) bool {
 				same, ok := vars[name]

@@ -113,7 +113,11 @@ func (o *replayOptions) replayOne(ctx context.Context, g *replayGroup, boxes run
 	if err != nil {
 		return err
 	}
-	tools, closed, err := replayTools(ctx, g, r, t.Header)
+	ignore, err := replay.ParseIgnore(g.cfg.Replay.Ignore)
+	if err != nil {
+		return err
+	}
+	tools, closed, err := replayTools(ctx, g, r, t.Header, ignore)
 	if err != nil {
 		return err
 	}
@@ -134,6 +138,7 @@ func (o *replayOptions) replayOne(ctx context.Context, g *replayGroup, boxes run
 	res.Image, res.Warnings = info.Image, info.Warnings
 	res.Result, err = replay.Run(ctx, replay.Config{
 		Environment: box, Transcript: t, Command: g.agent.Command, Tools: tools, Scrub: g.cfg.Agent.Scrub,
+		Ignore:      ignore,
 		Worktree:    worktree.Config{Exclude: g.cfg.Agent.PatchExclude, MaxPatch: g.cfg.Agent.MaxPatch},
 		StopAtFirst: o.stopAtFirst,
 	})
@@ -191,10 +196,19 @@ func (t *teller) done(r *replayed) {
 		text += fmt.Sprintf(", the first that diverged at step %d", r.First.Step)
 	case r.Diff.State == replay.Differs:
 		text += ", and another diff"
+	case r.Count(replay.OutputDiffers) > 0:
+		text += ", all ended as recorded, " + outputsDiffer(r.Count(replay.OutputDiffers))
 	case r.Count(replay.Unrecorded) > 0:
 		text += fmt.Sprintf(", %d of them not recorded, the others as recorded", r.Count(replay.Unrecorded))
 	default:
 		text += ", all as recorded"
 	}
 	_, _ = fmt.Fprintf(t, "  %s  %s\n", report.Printable(r.InstanceID), report.Printable(text))
+}
+
+func outputsDiffer(n int) string {
+	if n == 1 {
+		return "1 output differs"
+	}
+	return fmt.Sprintf("%d outputs differ", n)
 }

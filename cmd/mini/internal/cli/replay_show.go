@@ -52,7 +52,7 @@ func (o *replayOptions) show(s Streams, rep *replayReport) error {
 	}
 	width := widthOf(s.Out)
 	var b strings.Builder
-	b.WriteString(report.Table(width, "irrrrl", rep.attempts()))
+	b.WriteString(report.Table(width, "irrrrrl", rep.attempts()))
 	if rows := rep.divergences(); len(rows) > 1 {
 		b.WriteString("\n" + report.Table(width, "irrsls", rows))
 	}
@@ -66,7 +66,7 @@ func (o *replayOptions) show(s Streams, rep *replayReport) error {
 
 // attempts is a row for each.
 func (rep *replayReport) attempts() [][]string {
-	rows := [][]string{{"INSTANCE", "ATTEMPT", "COMMANDS", "NORMALISED", "DIVERGED", "DIFF"}}
+	rows := [][]string{{"INSTANCE", "ATTEMPT", "COMMANDS", "NORMALISED", "OTHER OUTPUT", "DIVERGED", "DIFF"}}
 	for _, r := range rep.Attempts {
 		diff := string(r.Diff.State)
 		if r.Diff.State == replay.Reproduced {
@@ -74,7 +74,7 @@ func (rep *replayReport) attempts() [][]string {
 		}
 		rows = append(rows, []string{
 			cmp.Or(r.InstanceID, r.File), number(r.Attempt), strconv.Itoa(len(r.Commands)),
-			number(r.Count(replay.Normalised)), number(r.Count(replay.Diverged)), diff,
+			number(r.Count(replay.Normalised)), number(r.Count(replay.OutputDiffers)), number(r.Count(replay.Diverged)), diff,
 		})
 	}
 	return rows
@@ -89,7 +89,7 @@ func number(n int) string {
 }
 
 // oddMatches are those that say a command is to be looked at.
-var oddMatches = []replay.Match{replay.Diverged, replay.Skipped, replay.Unrecorded}
+var oddMatches = []replay.Match{replay.OutputDiffers, replay.Diverged, replay.Skipped, replay.Unrecorded}
 
 // divergences is a row for each command that did something else or could not be
 // run. The one that handed in another agent's work is only counted: its file never
@@ -143,7 +143,11 @@ func (rep *replayReport) total() string {
 		text += fmt.Sprintf(", %d but for %s", k, strings.Join(rep.rules(), ", "))
 	}
 	for _, m := range oddMatches {
-		if k := s.Commands[m]; k > 0 {
+		switch k := s.Commands[m]; {
+		case k == 0:
+		case m == replay.OutputDiffers:
+			text += ", " + outputsDiffer(k)
+		default:
 			text += fmt.Sprintf(", %d %s", k, m)
 		}
 	}

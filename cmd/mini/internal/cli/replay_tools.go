@@ -18,7 +18,7 @@ import (
 // done again. Of what the configuration gives to commands only what happens in the
 // sandbox itself is made, and nobody else is contacted.
 // It is nil where the attempt had no tools.
-func replayTools(ctx context.Context, g *replayGroup, r *recording, h trajectories.Header) (_ *replay.Tools, closed func() error, err error) {
+func replayTools(ctx context.Context, g *replayGroup, r *recording, h trajectories.Header, ignore replay.Ignore) (_ *replay.Tools, closed func() error, err error) {
 	had, allow := hadTools(h)
 	if !had {
 		return nil, func() error { return nil }, nil
@@ -43,7 +43,7 @@ func replayTools(ctx context.Context, g *replayGroup, r *recording, h trajectori
 			t.Prepare = p.Prepare
 		}
 	}
-	children := replay.Children{Journals: trajectories.ChildJournals(r.path), Command: g.agent.Command, Local: t.Local}
+	children := replay.Children{Journals: trajectories.ChildJournals(r.path), Command: g.agent.Command, Local: t.Local, Ignore: ignore}
 	t.Again = children.Again
 	return t, can.Close, nil
 }
