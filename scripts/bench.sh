@@ -53,6 +53,6 @@ if ! scripts/engine.sh; then
 	exit "$failed"
 fi
 
-"$tmp/mini-bench" -mini bin/mini -image "$image" ${PARTS:-step ask batch life flood many} || failed=$?
+"$tmp/mini-bench" -mini bin/mini -image "$image" ${PARTS:-step ask batch life flood many scrub} || failed=$?
 
 exit "$failed"

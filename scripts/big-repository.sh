@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a repository of about 500 MB and 280,000 objects in the folder named,
-# with a history of 60,000 commits of which the last 500 are not in HEAD's.
+# Makes a repository of about 600 MB and 250,000 objects in the folder named,
+# with a history of 60,000 commits. 60,000 of the objects are not in HEAD's.
 # Then: MINI_BIG_REPOSITORY=FOLDER go test -run TestScrubCost -v ./agent/worktree
 set -e
 [ $# -eq 1 ] && [ ! -e "$1" ] || { echo "usage: $0 NEW-FOLDER" >&2; exit 2; }
@@ -10,9 +10,9 @@ python3 - <<'END' | git fast-import --quiet --depth=10
 import os, sys
 out = sys.stdout.buffer
 for n in range(60000):
-    branch = b"main" if n < 59500 else b"future"
+    branch = b"main" if n < 45700 else b"future"
     out.write(b"commit refs/heads/%s\ncommitter a <a@b> %d +0000\ndata 6\ncommit\n" % (branch, 1600000000 + n))
-    if n == 59500:
+    if n == 45700:
         out.write(b"from refs/heads/main\n")
     text = b"line %d\n" % n * 40
     out.write(b"M 100644 inline pkg%d/mod%d.py\ndata %d\n%s\n" % (n % 50, n % 997, len(text), text))

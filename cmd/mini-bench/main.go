@@ -6,7 +6,7 @@
 // of one run can be compared; those of two runs, on a machine that has other
 // work, cannot.
 //
-//	mini-bench -mini bin/mini -image mini-base:latest -run /var/tmp/journals [journal export inspect step ask batch life flood many]
+//	mini-bench -mini bin/mini -image mini-base:latest -run /var/tmp/journals [journal export inspect step ask batch life flood many scrub]
 //
 // Each bar is printed as held or missed; the exit code is 1 when one is missed.
 package main
@@ -28,7 +28,10 @@ type bench struct {
 	mini  string // the program
 	image string
 	run   string // a folder of made-up journals to export, which stays; empty for one that goes
-	tmp   string // a folder that goes with the run
+	// repository is a folder of scripts/big-repository.sh, which stays; empty for one
+	// that goes.
+	repository string
+	tmp        string // a folder that goes with the run
 	table
 }
 
@@ -47,6 +50,7 @@ var parts = []part{
 	{"life", (*bench).life},
 	{"flood", (*bench).flood},
 	{"many", (*bench).many},
+	{"scrub", (*bench).scrub},
 	{"export", (*bench).export},
 	{"inspect", (*bench).inspect},
 }
@@ -68,6 +72,7 @@ func main() {
 	flag.StringVar(&b.mini, "mini", "bin/mini", "the program to measure")
 	flag.StringVar(&b.image, "image", "mini-base:latest", "an image with bash")
 	flag.StringVar(&b.run, "run", "", "the folder of journals to export: made where it is missing, and left there for the next time")
+	flag.StringVar(&b.repository, "repository", "", "the folder of a repository to scrub copies of: made where it is missing, and left there for the next time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
