@@ -191,8 +191,14 @@ func TestTransitions(t *testing.T) {
 		{
 			name: "confirm to human asks about the command", replies: []string{"echo a", submitCommand},
 			steps: []step{
-				{askConfirm, "/u\r"}, {"still waits", ""}, {askConfirm, "I take over\r"}, {askCommand, "echo mine\r"}, {askCommand, "/c\r"},
-				{"Switched to confirm", ""}, {askConfirm, keyEnter}, {askNext, keyEnter},
+				{askConfirm, "/u\r"},
+				{"still waits", ""},
+				{askConfirm, "I take over\r"},
+				{askCommand, "echo mine\r"},
+				{askCommand, "/c\r"},
+				{"Switched to confirm", ""},
+				{askConfirm, keyEnter},
+				{askNext, keyEnter},
 			},
 			told: "echo a\nrejection: The user did not let this command run. The user says: I take over\n" +
 				"command: The user ran a command:\n" + submitCommand,
