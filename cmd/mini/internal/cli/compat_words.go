@@ -8,7 +8,7 @@ import (
 // peerFlagAnswers are flags of mini-swe-agent that mini has no use for.
 var peerFlagAnswers = map[string]string{
 	"agent-class": "mini has one agent; leave it out",
-	"visual":      "mini shows one task line by line; leave it out",
+	"visual":      "leave it out; a session is shown so by itself, and --plain shows lines only",
 }
 
 // harnessFlagAnswers are flags of swebench.harness.run_evaluation and of sb-cli

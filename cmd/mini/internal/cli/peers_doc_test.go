@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +101,29 @@ func TestCommandsOfThePageAreThere(t *testing.T) {
 				t.Errorf("%s: %v", line, err)
 			}
 		}
+	}
+}
+
+// The page names every class there is, and says of nothing that is there that it is
+// not.
+func TestClassesOfThePage(t *testing.T) {
+	want := map[string][]string{"--environment-class": configs.EnvironmentClasses, "--model-class": configs.ModelClasses}
+	for _, row := range table(t, "Flags") {
+		for _, flag := range row[0] {
+			for _, class := range want[flag] {
+				if !slices.Contains(row[1], class) {
+					t.Errorf("%s: %s is missing", flag, class)
+				}
+			}
+			delete(want, flag)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no rows for %v", want)
+	}
+	_, missing, _ := strings.Cut(page(t), "\n## Not there yet\n")
+	if strings.Contains(missing, "browser for") {
+		t.Error("mini inspect is a browser of trajectories")
 	}
 }
 
