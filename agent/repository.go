@@ -100,7 +100,7 @@ func (r *run) open(ctx context.Context) error {
 	case lost || err != nil && ctx.Err() != nil:
 		return orCause(ctx, err)
 	case err != nil && r.info.Disposable:
-		return &env.Error{Status: env.SetupFailed, Op: "open repository", Hint: hintOf(err), Err: err}
+		return &env.Error{Status: env.SetupFailed, Op: "open repository", Hint: hintOf(err, "commit what is changed in the repository of the image, or ignore it"), Err: err}
 	case err != nil:
 		tree = &worktree.Tree{Missing: "nothing to take a diff against (" + err.Error() + ")"}
 	case tree.Base != "" && cfg.Start == nil && !r.info.Disposable:
@@ -114,12 +114,13 @@ func (r *run) open(ctx context.Context) error {
 	return nil
 }
 
-// hintOf says what can be done about a repository of which no tree can be taken.
-func hintOf(err error) string {
+// hintOf is what to do about a repository of which no tree can be taken: about
+// the disk, if that is full.
+func hintOf(err error, other string) string {
 	if errors.Is(err, worktree.ErrNoRoom) {
 		return "give the sandbox a disk with room, such as a larger environment.shm_size"
 	}
-	return "look at the files that the error names; agent.max_patch_bytes bounds a patch"
+	return other
 }
 
 // orCause is why ctx ended, if it did; else err.
@@ -206,7 +207,7 @@ func (r *run) keepDiff(ctx context.Context, out *trajectories.Outcome) {
 		// What was to be submitted is not known: no result, and not an empty one.
 		lost, ok := errors.AsType[*env.Error](err)
 		if !ok {
-			lost = &env.Error{Status: env.DiffFailed, Op: "take the working diff after " + out.ExitStatus, Hint: hintOf(err), Err: err}
+			lost = &env.Error{Status: env.DiffFailed, Op: "take the working diff after " + out.ExitStatus, Hint: hintOf(err, "look at the files that the error names; agent.max_patch_bytes bounds a patch"), Err: err}
 			err = lost
 		}
 		out.Class, out.ExitStatus, out.Source = trajectories.Environment, string(lost.Status), ""

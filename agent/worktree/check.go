@@ -92,5 +92,5 @@ func missingEnd(patch []byte) (end string, doubtful bool) {
 
 // maxCheck is the longest patch that fits into a script beside the rest.
 func (t *Tree) maxCheck() int {
-	return min(t.cfg.MaxPatch, env.MaxScript-1<<20-len(t.start.Patch))
+	return min(t.cfg.MaxPatch, env.MaxScript-1<<20-len(t.start.Patch)-len(t.start.Left))
 }

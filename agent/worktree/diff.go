@@ -143,7 +143,7 @@ var rooms = []int{32 << 10, 2 << 20}
 func (t *Tree) ask(ctx context.Context, script string, attrs []byte, limit time.Duration) (answer, error) {
 	var s strings.Builder
 	fmt.Fprintf(&s, "marker=%s\ntag=%s\nbase=%s\nstart=%s\ndir=%s\ncommon=%s\ntop=%s\n",
-		marker, t.tag, t.Base, t.start.Tree, quote(t.dir), quote(t.common), quote(t.top))
+		marker, t.tag, quote(t.Base), quote(t.start.Tree), quote(t.dir), quote(t.common), quote(t.top))
 	s.WriteString(file("settings", t.settings))
 	s.WriteString(file("attributes", attrs))
 	s.WriteString(file("junk", t.junk()))

@@ -34,6 +34,9 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("sections of %q are %q", patch, all)
 		}
 		attributes(patch)
+		if s := (State{Ignored: out, Left: out}); strings.Contains(s.functions(), "\x00") {
+			t.Errorf("a NUL is in %q", s.functions())
+		}
 		shadowSettings(strings.Repeat("0", 40), out)
 	})
 }

@@ -32,9 +32,12 @@ type State struct {
 	Left []byte
 }
 
-// maxStart is how large the patch of the state may be, in bytes. It travels with
-// every script.
-const maxStart = 4 << 20
+// maxStart is how large the patch of the state may be, in bytes, and maxLists
+// are the names of what is not in it: they travel with every script.
+const (
+	maxStart = 4 << 20
+	maxLists = 2 << 20
+)
 
 // takeStart takes the state as it is. What is large is left out first, as in a
 // diff.
@@ -45,7 +48,7 @@ func (t *Tree) takeStart(ctx context.Context) (State, error) {
 		switch {
 		case err != nil:
 			return State{}, err
-		case a.tree == "":
+		case a.tree == "" || len(a.patch) > maxStart || len(a.words)+len(a.omitted) > maxLists:
 			return State{}, errAnswer
 		case bytes.Count(a.omitted, []byte{0}) < a.count:
 			return State{}, fmt.Errorf("there are %d files that are too many for a patch: %w", a.count, errLarge)

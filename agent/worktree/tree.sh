@@ -35,7 +35,7 @@ fi
 # is named if it changed, and never taken.
 stamp='stamp() {
 	case $1 in
-	*/) du -sk "./$1" 2>/dev/null | sed "s/[^0-9].*//" ;;
+	*/) ls -lRn "./$1" 2>/dev/null | sed "/^total /d" | cksum ;;
 	*) stat -c "%s %y" "./$1" 2>/dev/null || ls -ldn "./$1" 2>/dev/null | cksum ;;
 	esac
 }'
