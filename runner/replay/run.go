@@ -188,7 +188,7 @@ func (p *pass) again(ctx context.Context, r recordedCommand) (Command, error) {
 	default:
 		done.Finding = Examine(r.ran.Execution, now, p.Ignore)
 	}
-	done.Finding, err = done.Finding.WithTree(ctx, p.tree, r.ran.Tree)
+	done.Finding, err = done.WithTree(ctx, p.tree, r.ran.Tree)
 	return done, err
 }
 

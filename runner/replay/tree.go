@@ -22,7 +22,7 @@ func (f Finding) WithTree(ctx context.Context, tree *worktree.Tree, recorded str
 		return f, orCause(ctx, err)
 	}
 	if err != nil || now == recorded {
-		return f, nil
+		return f, nil //nolint:nilerr // the exit code judges where git cannot
 	}
 	difference := fmt.Sprintf("the working tree is %.12s, recorded %.12s", now, shown(recorded))
 	if f.Difference != "" {

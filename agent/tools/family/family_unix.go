@@ -94,7 +94,7 @@ func (f *Family) await() {
 	const byPid = 1
 	var info [16]uint64 // siginfo_t
 	for {
-		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, byPid, uintptr(f.cmd.Process.Pid), //nolint:gosec // a pid is not negative
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, byPid, uintptr(f.cmd.Process.Pid),
 			uintptr(unsafe.Pointer(&info)), syscall.WEXITED|syscall.WNOWAIT, 0, 0) //nolint:gosec // waitid wants the address of its answer
 		if errno != syscall.EINTR {
 			return

@@ -36,8 +36,8 @@ func newReplay(kill context.Context, s Streams) *cobra.Command {
 like its own, and compares what every command does: byte for byte, then but for
 times, addresses, temporary names and the order of hashes. At the end the diff
 is held against the recorded one. Of a run, the attempts that count are taken.
-The exit code is 0 where everything happened again, and 3 where something did
-not.
+The exit code is 0 where every command ended as it did and left the same files,
+also with another output, which is listed, and 3 where one did not.
 
 With --from-step a model goes on from a point of a recording: its history up to
 there is run again, and what follows is a new attempt in the run of -o.`,
@@ -68,7 +68,7 @@ func (o *replayOptions) flags(f *pflag.FlagSet) {
 	f.IntP("workers", "w", 1, "`N` attempts at once (default 1)")
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` for replay.json, or the run of branches")
 	f.BoolVar(&o.json, "json", false, "print the findings as JSON on stdout")
-	f.BoolVar(&o.stopAtFirst, "stop-at-first", false, "leave an attempt at its first difference")
+	f.BoolVar(&o.stopAtFirst, "stop-at-first", false, "leave an attempt at its first divergence")
 	f.IntVar(&o.step, "from-step", 0, "after `N` model calls, a model goes on")
 	f.StringP("model", "m", "", "`NAME` of the model; R: its replies")
 	f.String("replies", "", "`R`: file of replies for a scripted model")
