@@ -82,7 +82,7 @@ func stillPrepared(ctx context.Context, box env.Environment) (p Proof, ok bool, 
 	}
 	var was prepared
 	if json.Unmarshal([]byte(note.Note), &was) != nil || !isHash(was.Inventory) || !was.Proof.Holds() {
-		return Proof{}, false, nil
+		return Proof{}, false, nil //nolint:nilerr // a note that cannot be read means a scrub
 	}
 	start := time.Now()
 	sum, err := inventory(ctx, box)

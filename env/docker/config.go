@@ -87,7 +87,7 @@ type Config struct {
 	Lease time.Duration
 	// Prepare is what is done once on the image for all its containers; nil means
 	// nothing. It takes an Engine that looks after images.
-	Prepare *Preparation
+	Prepare *Preparation `json:"-"`
 	// Run and Instance name what the container is for, in its labels; neither
 	// is required.
 	Run, Instance string

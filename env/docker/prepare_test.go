@@ -78,7 +78,7 @@ func TestAnImageIsPreparedOnceForAll(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer box.Close(t.Context()) //nolint:errcheck // the engine says what is left
+			defer box.Close(t.Context())
 			info := box.Info()
 			if info.Prepared == nil || info.Prepared.Note != note || info.Image != name || info.Dir != "/usr/lib" {
 				t.Errorf("%+v", info)
