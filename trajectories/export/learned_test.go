@@ -184,9 +184,8 @@ func TestAbout(t *testing.T) {
 	all := []*export.Item{uncounted, limit}
 	for _, format := range []string{export.OpenAI, export.ShareGPT, export.PromptCompletion} {
 		dir, _ := run(t, export.Options{Format: format}, all...)
-		first := rows(t, filepath.Join(dir, "train.jsonl"))[0]
 		list := rows(t, filepath.Join(dir, "train.jsonl"))
-		last := list[len(list)-1]
+		first, last := list[0], list[len(list)-1]
 		if tokens, ok := first["tokens"]; !ok || tokens != nil || fmt.Sprint(first["steps"]) != fmt.Sprint(uncounted.Steps()) || first["autosubmitted"] != false {
 			t.Errorf("%s: tokens %v, steps %v, autosubmitted %v", format, first["tokens"], first["steps"], first["autosubmitted"])
 		}
