@@ -57,9 +57,12 @@ func TestPhases(t *testing.T) {
 	back()
 
 	want := []report.Phase{
-		{Name: "start", Attempts: 3, Sum: 6, Median: 2}, {Name: "scrub", Attempts: 3, Sum: 79, Median: 39},
-		{Name: "model", Attempts: 3, Sum: 100, Median: 30}, {Name: "commands", Attempts: 3, Sum: 16, Median: 5},
-		{Name: "diff", Attempts: 3, Sum: 3, Median: 1}, {Name: "evaluation", Attempts: 2, Sum: 80, Median: 20},
+		{Name: "start", Attempts: 3, Sum: 6, Median: 2},
+		{Name: "scrub", Attempts: 3, Sum: 79, Median: 39},
+		{Name: "model", Attempts: 3, Sum: 100, Median: 30},
+		{Name: "commands", Attempts: 3, Sum: 16, Median: 5},
+		{Name: "diff", Attempts: 3, Sum: 3, Median: 1},
+		{Name: "evaluation", Attempts: 2, Sum: 80, Median: 20},
 	}
 	if diff := cmp.Diff(want, g.Totals.Phases); diff != "" {
 		t.Errorf("of the run (-want +got):\n%s", diff)
