@@ -31,17 +31,7 @@ func (g Glance) totals(width int) string {
 		time = span(t.Wall) + " on the clock, "
 	}
 	rows = append(rows, []string{"time", time + span(t.Seconds) + " of attempts added up"})
-	var sums, medians []took
-	for _, p := range t.Phases {
-		sums, medians = append(sums, took{p.Name, p.Sum}), append(medians, took{p.Name, p.Median})
-	}
-	if text := phasesText(sums); text != "" {
-		rows = append(rows, []string{"", text})
-		if t.Attempts > 1 {
-			rows = append(rows, []string{"median", phasesText(medians)})
-		}
-	}
-	return table(width, []column{{}, {shrink: true}}, rows)
+	return table(width, []column{{}, {shrink: true}}, rows) + phaseTable(width, t.Phases)
 }
 
 // cost says only what is known, and whose cost is not.

@@ -56,6 +56,22 @@ func phasesText(all []took) string {
 	return strings.Join(parts, ", ")
 }
 
+// phaseTable has a column for each phase that took any time.
+func phaseTable(width int, phases []Phase) string {
+	columns := []column{{}}
+	head, sums, medians := []string{""}, []string{"sum"}, []string{"median"}
+	for _, p := range phases {
+		if p.Sum >= leastShown {
+			columns = append(columns, column{right: true})
+			head, sums, medians = append(head, p.Name), append(sums, span(p.Sum)), append(medians, span(p.Median))
+		}
+	}
+	if len(columns) == 1 {
+		return ""
+	}
+	return "\n" + table(width, columns, [][]string{head, sums, medians})
+}
+
 // phasesOf sums up what attempts took.
 func phasesOf(all []took) []Phase {
 	var phases []Phase

@@ -69,8 +69,9 @@ func TestPhases(t *testing.T) {
 	}
 	text := shown(t, func(b *bytes.Buffer) error { return g.Write(b, 100) }, 100)
 	for _, line := range []string{
-		"\n        start 6.0s, scrub 1m19s, model 1m40s, commands 16.0s, diff 3.0s, evaluation 1m20s\n",
-		"\nmedian  start 2.0s, scrub 39.0s, model 30.0s, commands 5.0s, diff 1.0s, evaluation 20.0s\n",
+		"\n        start  scrub  model  commands  diff  evaluation\n",
+		"\nsum      6.0s  1m19s  1m40s     16.0s  3.0s       1m20s\n",
+		"\nmedian   2.0s  39.0s  30.0s      5.0s  1.0s       20.0s\n",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("the report has no line %q:\n%s", line, text)

@@ -23,10 +23,10 @@ func newReport(s Streams) *cobra.Command {
 		Use:   "report RUN",
 		Short: "Show the results of a run, or how one of its instances ended",
 		Long: `Shows the results of a run from the files in its folder: outcomes with the
-reasons grouped, cost, tokens, steps and time, the most expensive and the
-slowest instances, those without a result, and the verdicts there are. With -i
-it shows one instance: its error, its verdicts with the tests that failed, its
-attempts, and the last steps of the one that counts.
+reasons grouped, cost, tokens, steps, time and where it went, the most expensive
+and the slowest instances, those without a result, and the verdicts there are.
+With -i it shows one instance: its error, its verdicts with the tests that
+failed, its attempts, and the last steps of the one that counts.
 
 The run may be finished, killed, or at work: nothing is written, and nobody is
 kept from writing.`,
