@@ -13,11 +13,12 @@ const ignoreRule = "replay.ignore"
 // noise. They are tried before mini's own rules.
 type Ignore []*regexp.Regexp
 
-// ParseIgnore reads patterns in the syntax of package regexp.
+// ParseIgnore reads patterns in the syntax of package regexp. They are tried on
+// lines with their ends, before which $ matches too.
 func ParseIgnore(patterns []string) (Ignore, error) {
 	var all Ignore
 	for _, text := range patterns {
-		re, err := regexp.Compile(text)
+		re, err := regexp.Compile("(?m)" + text)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("parse pattern %q: %w", text, err)

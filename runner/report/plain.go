@@ -113,9 +113,9 @@ func (p *Plain) doing(e runner.Event) {
 	case e.Phase == runner.Rebuilding && p.steps.Allow():
 		p.short(e, "rebuilding %d of %d  %s", e.Done, e.Total, cut(e.Command))
 	case e.Phase == runner.Scrubbing && e.Text != "":
-		p.about(e, "the repository is scrubbed, once for all attempts on %s", e.Text)
+		p.about(e, "scrubbing the repository, once for all attempts on %s", e.Text)
 	case e.Phase == runner.Scrubbing:
-		p.about(e, "the repository is scrubbed")
+		p.about(e, "scrubbing the repository")
 	}
 }
 

@@ -103,7 +103,7 @@ func printPruned(w io.Writer, p images.Pruned) error {
 		}
 		b.WriteString(report.Printable(text) + "\n")
 	}
-	fmt.Fprintf(&b, "%s %s of %d that mini pulled; %s %s\n", word, report.Count(removed, "image"), len(p.Images), report.Size(p.Freed), freed)
+	fmt.Fprintf(&b, "%s %s of %d that mini pulled or made; %s %s\n", word, report.Count(removed, "image"), len(p.Images), report.Size(p.Freed), freed)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
