@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -37,15 +36,12 @@ const (
 	labelPreparedOf = "mini.prepared.of" // the id of the image that it was made of
 )
 
-// preparedRepository is what the names of prepared images begin with.
-const preparedRepository = "mini-prepared/"
-
 // preparedName is the name of the image that a preparation makes. It depends on
-// everything that the result of the work can depend on.
+// everything that the result of the work can depend on, and not on the name of the
+// image with the id, which may have several.
 func preparedName(c Config, id string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", id, c.Prepare.Key, c.Dir, c.User))
-	repository := strings.Trim(notInRepositories.ReplaceAllString(strings.ToLower(c.Image), "-"), "-")
-	return preparedRepository + short(repository, 100) + ":" + hex.EncodeToString(sum[:12])
+	return "mini-prepared:" + hex.EncodeToString(sum[:12])
 }
 
 // prepares reports whether containers are to start from a prepared image. Mounts

@@ -97,6 +97,26 @@ func TestAnImageIsPreparedOnceForAll(t *testing.T) {
 		t.Errorf("done %d times, %d still wait, %d images, notices %q", done.Load(), begun.Load(), preparedOf(t, note), notices())
 	}
 
+	// Another name of the image is no other image.
+	second := "mini-kept/prepared:" + strings.ToLower(rand.Text())
+	if err := dockertest.Client(t).ImageTag(t.Context(), name, second); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := dockertest.Client(t).ImageRemove(context.WithoutCancel(t.Context()), second, image.RemoveOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	named := c
+	named.Image = second
+	box := start(t, e, named)
+	if done.Load() != 1 || box.Info().Prepared == nil || box.Info().Image != second {
+		t.Errorf("by another name: done %d times, %+v", done.Load(), box.Info())
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
 	// The image itself is what it was, and another user's result would be another.
 	plain := c
 	plain.Prepare = nil

@@ -116,17 +116,17 @@ func TestPreparedImagesGoFirst(t *testing.T) {
 		_, release := ensure(t, s, "old:1")
 		release()
 		_, release = ensure(t, s, "base:1")
-		e.here = append(e.here, "mini-prepared/base:1") // as a commit does
-		hold, err := s.Hold(t.Context(), images.Need{Ref: "mini-prepared/base:1"})
+		e.here = append(e.here, "mini-prepared:1") // as a commit does
+		hold, err := s.Hold(t.Context(), images.Need{Ref: "mini-prepared:1"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Made(t.Context(), "mini-prepared/base:1", "base:1"); err != nil {
+		if err := s.Made(t.Context(), "mini-prepared:1", "base:1"); err != nil {
 			t.Fatal(err)
 		}
 		_, more := ensure(t, s, "more:1") // it is in use, and the old one is not
 		more()
-		if want := []string{"base:1", "mini-prepared/base:1", "more:1"}; !slices.Equal(e.here, want) {
+		if want := []string{"base:1", "mini-prepared:1", "more:1"}; !slices.Equal(e.here, want) {
 			t.Errorf("the engine has %q", e.here)
 		}
 		hold()
