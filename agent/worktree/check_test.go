@@ -98,3 +98,21 @@ func TestCheckWhereItCannotBeFoundOut(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// Files are laid out as the base's attributes say, also where the patch is not
+// about these.
+func TestAttributesOfTheBase(t *testing.T) {
+	dir := t.TempDir()
+	sh(t, dir, seed+`
+printf '*.crlf text eol=crlf\n' > .gitattributes; printf '*.enc text working-tree-encoding=UTF-16\n' > sub/.gitattributes
+printf 'a\r\nb\r\n' > one.crlf; printf 'hello\n' | iconv -t UTF-16 > sub/x.enc; git add -A; git commit -qm attributes`)
+	tree := open(t, dir)
+	text := sh(t, dir, `printf 'a\r\nc\r\n' > one.crlf; printf 'hello\nyou\n' | iconv -t UTF-16 > sub/x.enc; git diff`)
+	found, err := tree.Check(t.Context(), []byte(text))
+	if err != nil || found.Refusal != "" {
+		t.Errorf("%v, %s", err, found.Refusal)
+	}
+	if diff, err := tree.Diff(t.Context()); err != nil || !diff.Exact || diff.Tree != found.Tree {
+		t.Errorf("%v, exact %t: %s", err, diff.Exact, diff.Problem)
+	}
+}

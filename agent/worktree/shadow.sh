@@ -79,7 +79,8 @@ names() {
 
 # applies PATCH says whether git apply takes a patch on the base, and sets
 # applied to the tree it gives: first on an index, then on files, of which only
-# those are laid out that the patch is about. 1 is git's refusal, in
+# those are laid out that the patch is about, and those that say how files are
+# laid out. 1 is git's refusal, in
 # $tmp/words; 2 is that there was no finding out.
 applies() {
 	rm -rf "$tmp/clean" "$tmp/clean.index" "$tmp/words"
@@ -91,6 +92,7 @@ applies() {
 		git write-tree >"$tmp/applied" || exit 2
 		after=$(cat "$tmp/applied")
 		GIT_INDEX_FILE=$tmp/base.index
+		git ls-files -z -- .gitattributes '*/.gitattributes' | git checkout-index -q -f -z --stdin || exit 2
 		if grep -q '^copy from ' "$1"; then
 			git checkout-index -q -f -a || exit 2
 		else
