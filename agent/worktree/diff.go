@@ -146,6 +146,7 @@ func (t *Tree) ask(ctx context.Context, script string, attrs []byte, limit time.
 		marker, t.tag, quote(t.Base), quote(t.start.Tree), quote(t.dir), quote(t.common), quote(t.top))
 	s.WriteString(file("settings", t.settings))
 	s.WriteString(file("attributes", attrs))
+	s.WriteString(file("exclude", []byte(strings.Join(t.cfg.Exclude, "\n"))))
 	s.WriteString(file("junk", t.junk()))
 	s.WriteString(file("start_patch", t.start.Patch))
 	s.WriteString(shadowScript + script)

@@ -1,7 +1,7 @@
 # Set before: base, the commit; start, the tree of the state at the start, or
 # nothing where that is not known yet; dir, common, top; room, the KiB to have
-# free; and the functions settings, attributes, junk and start_patch, which
-# print files.
+# free; and the functions settings, attributes, exclude, junk and start_patch,
+# which print files.
 #
 # Makes a shadow of the repository's git directory, which has an index, an
 # object store, settings and attributes of its own and reads the objects of the
@@ -38,6 +38,7 @@ for info in "$common/info" "$dir/info"; do
 	done
 done
 { echo; attributes; } >>"$shadow/info/attributes"
+exclude >"$tmp/exclude"
 junk >"$tmp/junk"
 { echo; cat "$tmp/junk"; } >>"$shadow/info/exclude"
 # A file of our own, not /dev/null: whoever writes settings replaces the file,

@@ -24,8 +24,9 @@ type State struct {
 	// empty for a clean repository.
 	Tree  string
 	Patch []byte
-	// Ignored names files and folders that git ignores, each with a NUL after it.
-	// They are there wherever the sandbox is made anew, and never new.
+	// Ignored names files that git ignores, each with a NUL after it, and the
+	// folder where there are too many in it. They are there wherever the sandbox
+	// is made anew, and never new.
 	Ignored []byte
 	// Left names what is neither, as it is too large, say: each after a stamp,
 	// by which it is known whether it changed, and a tab, and with a NUL after it.

@@ -3,10 +3,38 @@
 # and a tab. Set before: limit, the size of the patch in bytes.
 words_most=262144 omitted_most=1000000
 git ls-files -z --others --ignored --exclude-standard --directory >"$tmp/words"
-each "$stamp
-"'for f do
+each 'for f do
+	case $f in */) to=folders ;; *) to=single ;; esac
+	printf "%s\0" "$f" >>"$tmp/$to"
+done' "$tmp/words"
+touch "$tmp/folders" "$tmp/single"
+# files prints the names of the files in folders, up to one byte too many. find
+# ends early then, in a node_modules folder, say.
+export bytes_left
+bytes_left=$((words_most - $(wc -c <"$tmp/words")))
+files='find "$@" -name .git -prune -o ! -type d -print0 2>/dev/null | head -c $((bytes_left + 1))'
+[ $bytes_left -gt 0 ] || bytes_left=0
+each "$dotted" "$tmp/folders" >"$tmp/dotted"
+each "$files" "$tmp/dotted" >"$tmp/listed"
+if [ $(wc -c <"$tmp/listed") -gt $bytes_left ]; then
+	# The files of the folders that fit, and the names of the others.
+	each 'for f do
+		set -- "$f"
+		'"$files"' >"$tmp/one"
+		size=$(wc -c <"$tmp/one")
+		if [ $size -le $bytes_left ]; then
+			cat "$tmp/one"
+			bytes_left=$((bytes_left - size))
+		else
+			printf "%s\0" "$f"
+		fi
+	done' "$tmp/dotted" >"$tmp/listed"
+fi
+cp "$tmp/single" "$tmp/words"
+each 'for f do printf "%s\0" "${f#./}"; done' "$tmp/listed" >>"$tmp/words"
+each 'for f do
 	f=${f#*	}
-	printf "%s\t%s\0" "$(stamp "$f")" "${f#./}"
+	printf "%s\t%s\0" "$(sh "$tmp/stamp" "$f")" "${f#./}"
 done' "$tmp/omitted" >"$tmp/stamped"
 mv "$tmp/stamped" "$tmp/omitted"
 changes "$base" "$tree" >"$tmp/patch"

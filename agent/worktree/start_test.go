@@ -22,7 +22,7 @@ mkdir -p built lib empty; printf 'caf\xe9\n' > built/latin.txt; printf '\0' > "b
 echo forced > forced.log; git add -f forced.log
 head -c 9000000 /dev/urandom > large.bin
 mkdir large; for i in 1 2 3 4 5; do head -c 4000000 /dev/zero > large/$i; done
-git init -q nested; echo n > nested/n
+git init -q nested; echo n > nested/n; git init -q nested/inner; echo i > nested/inner/i
 ln -s a.txt new-link; chmod +x sub/latin.txt`
 
 // A diff is what changed since the start: whatever was changed and new by then
@@ -33,16 +33,20 @@ func TestDiffIsAgainstTheStart(t *testing.T) {
 		in, out []string
 		omitted []string
 	}{
-		"nothing":                   {change: "true"},
-		"git says all":              {change: "git add -A . ':!nested'; git commit -qm all"},
-		"files of the commit":       {change: "echo mine >> a.txt; echo mine >> code.py; echo back > crlf.txt", in: []string{" dirt\n+mine", "+back", "a/code.py"}, out: []string{"+dirt", "staged", "built"}},
-		"files that were new":       {change: "echo mine >> staged.txt; rm 'built/b '*; printf 'caf\\xe9\\nun\\n' > built/latin.txt; echo mine > built/new", in: []string{" staged\n more\n+mine", "deleted file", "built/latin.txt", "b/built/new"}},
-		"all is taken back":         {change: "git reset -q --hard; git clean -qfd", in: []string{"-dirt", "+++ /dev/null", "b/crlf.txt"}, omitted: []string{"large.bin", "large/"}},
-		"what was left out":         {change: "echo x >> large.bin; rm large/3; echo x > mine", in: []string{"b/mine"}, omitted: []string{"large.bin", "large/"}},
-		"what was large is small":   {change: "echo x > large.bin", omitted: []string{"large.bin"}},
-		"what was ignored is added": {change: "git add -f lib out; echo mine > lib/mine; echo mine > forced2.log; git add -f forced2.log", in: []string{"b/forced2.log"}, out: []string{"lib", "b/out"}, omitted: []string{"lib/x.so", "out"}},
-		"what was ignored is not":   {change: "printf '!out\\n!/lib\\n' >> .gitignore; echo x >> lib/x.so", in: []string{"+!out"}, out: []string{"b/lib"}, omitted: []string{"lib/x.so", "out"}},
-		"the repository's new work": {change: "git init -q nested2; echo x > nested2/f", omitted: []string{"nested2/"}},
+		"nothing":                     {change: "true"},
+		"git says all":                {change: "git add -A . ':!nested'; git commit -qm all"},
+		"files of the commit":         {change: "echo mine >> a.txt; echo mine >> code.py; echo back > crlf.txt", in: []string{" dirt\n+mine", "+back", "a/code.py"}, out: []string{"+dirt", "staged", "built"}},
+		"files that were new":         {change: "echo mine >> staged.txt; rm 'built/b '*; printf 'caf\\xe9\\nun\\n' > built/latin.txt; echo mine > built/new", in: []string{" staged\n more\n+mine", "deleted file", "built/latin.txt", "b/built/new"}},
+		"all is taken back":           {change: "git reset -q --hard; git clean -qfd", in: []string{"-dirt", "+++ /dev/null", "b/crlf.txt"}, omitted: []string{"large.bin", "large/"}},
+		"what was left out":           {change: "echo x >> large.bin; rm large/3; echo x > mine", in: []string{"b/mine"}, omitted: []string{"large.bin", "large/"}},
+		"what was large is small":     {change: "echo x > large.bin", omitted: []string{"large.bin"}},
+		"what was ignored is added":   {change: "git add -f lib out; echo mine > lib/mine; echo mine > forced2.log; git add -f forced2.log", in: []string{"b/forced2.log"}, out: []string{"b/lib", "b/out"}, omitted: []string{"lib/x.so", "out"}},
+		"new where all is ignored":    {change: "echo mine > lib/mine; git add -f lib/mine", in: []string{"b/lib/mine"}},
+		"junk in what was left out":   {change: "for d in nested nested/inner large; do mkdir $d/__pycache__; echo x > $d/__pycache__/n.pyc; done; git -C nested/inner add -A"},
+		"hidden in what was left out": {change: "echo x > nested/.hidden; echo x > mine", in: []string{"b/mine"}, omitted: []string{"nested/"}},
+		"in an inner repository":      {change: "echo x >> nested/inner/i; echo x > mine", in: []string{"b/mine"}, omitted: []string{"nested/"}},
+		"what was ignored is not":     {change: "printf '!out\\n!/lib\\n' >> .gitignore; echo x >> lib/x.so; echo x > lib/mine", in: []string{"+!out", "b/lib/mine"}, out: []string{"x.so"}, omitted: []string{"lib/x.so", "out"}},
+		"the repository's new work":   {change: "git init -q nested2; echo x > nested2/f", omitted: []string{"nested2/"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +56,8 @@ func TestDiffIsAgainstTheStart(t *testing.T) {
 			sh(t, ".", "cp -a "+dir+" "+fresh)
 			const git = "find .git -type f ! -path .git/index | sort | xargs sha256sum; git ls-files -s"
 			before := sh(t, dir, git)
-			tree := open(t, dir)
+			junk := []string{"__pycache__/"}
+			tree := openWith(t, dir, worktree.Config{Exclude: junk})
 			if after := sh(t, dir, git); after != before {
 				t.Errorf("the repository was changed:\n%s\n%s", before, after)
 			}
@@ -60,7 +65,7 @@ func TestDiffIsAgainstTheStart(t *testing.T) {
 			for _, kept := range []bool{false, true} {
 				if kept { // as a journal has it
 					state := tree.Start()
-					tree = openWith(t, dir, worktree.Config{Start: &state})
+					tree = openWith(t, dir, worktree.Config{Start: &state, Exclude: junk})
 				}
 				diff, err := tree.Diff(t.Context())
 				if err != nil || !diff.Exact {
@@ -99,6 +104,31 @@ func TestDiffIsAgainstTheStart(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where an ignored folder has too many files to list, what was new in it is not
+// known, but for what the agent added by name; other folders are not affected.
+func TestAnIgnoredFolderOfManyFiles(t *testing.T) {
+	dir := t.TempDir()
+	sh(t, dir, seed+`; printf 'many/\nfew/\n' >> .gitignore; git commit -qam ignore
+mkdir many few; echo x > few/old; cd many; seq -f 'a-name-of-a-hundred-bytes-%075.0f' 4000 | xargs touch`)
+	tree := open(t, dir)
+	if state := tree.Start(); len(state.Ignored) > 1000 || !strings.Contains(string(state.Ignored), "few/old\x00") {
+		t.Errorf("%d bytes of ignored names: %.1000q", len(state.Ignored), state.Ignored)
+	}
+	sh(t, dir, "echo x > many/staged; git add -f many/staged; echo x > many/other; echo x > few/new; sed -i /many/d .gitignore; sed -i /few/d .gitignore")
+	diff, err := tree.Diff(t.Context())
+	if err != nil || !diff.Exact {
+		t.Fatalf("%v, exact %t: %s", err, diff.Exact, diff.Problem)
+	}
+	for name, want := range map[string]bool{"b/many/staged": true, "b/few/new": true, "b/many/other": false, "b/few/old": false, "b/many/a-name": false} {
+		if strings.Contains(string(diff.Patch), name) != want {
+			t.Errorf("%s in the patch is not %t:\n%.3000s", name, want, diff.Patch)
+		}
+	}
+	if diff.OmittedCount != 4002 || !strings.Contains(diff.Omitted[1].Reason, "too many files") {
+		t.Errorf("%d are left out: %q", diff.OmittedCount, diff.Omitted[:2])
 	}
 }
 

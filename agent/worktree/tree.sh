@@ -5,7 +5,7 @@
 # of that of a new folder; old, the same for a file of the base; all in bytes;
 # and the functions ignored, which prints names, and left_out, which calls left.
 : >"$tmp/omitted"
-ignored | tr '\n' '\000' >"$tmp/ignored"
+export new tmp base
 
 # The agent's index keeps git from reading every file again. A shared or a
 # broken one is not taken over. It keeps its time, by which git knows what may
@@ -30,19 +30,29 @@ if git ls-files -v | grep -q '^[a-zS]'; then
 		git ls-files -z | git update-index -z --no-skip-worktree --stdin
 fi
 
-# stamp NAME prints what a change of a file, or of what is in a folder, changes.
+# sh "$tmp/stamp" NAME prints what a change of a file, or of what is in a folder,
+# changes. In a folder, or a repository, junk and the git directory do not count.
+cat >"$tmp/stamp" <<'END'
+case $1 in
+*/)
+	cd "./$1" 2>/dev/null || exit 0
+	list=$(GIT_WORK_TREE="$PWD" GIT_INDEX_FILE="$tmp/none" git ls-files -z --others -X "$tmp/exclude" 2>/dev/null | tr '\000' '\n')
+	{
+		printf '%s\n' "$list"
+		printf '%s\n' "$list" | grep -v '/$' | tr '\n' '\000' |
+			xargs -0 sh -c 'stat -c "%n %f %s %y" -- "$@" 2>/dev/null || ls -ldn -- "$@" 2>/dev/null' sh
+		# Git lists a repository in the folder by its name alone.
+		printf '%s\n' "$list" | grep '/$' | while IFS= read -r inner; do sh "$tmp/stamp" "$inner"; done
+	} | cksum
+	;;
+*) stat -c "%s %y" "./$1" 2>/dev/null || ls -ldn "./$1" 2>/dev/null | cksum ;;
+esac
+END
 # left NAME STAMP is for what was there at the start and is not in the base: it
 # is named if it changed, and never taken.
-stamp='stamp() {
-	case $1 in
-	*/) ls -lRn "./$1" 2>/dev/null | sed "/^total /d" | cksum ;;
-	*) stat -c "%s %y" "./$1" 2>/dev/null || ls -ldn "./$1" 2>/dev/null | cksum ;;
-	esac
-}'
-eval "$stamp"
 left() {
 	git --literal-pathspecs ls-files -z -- "$1" | git update-index -z --skip-worktree --stdin
-	[ "$(stamp "$1")" = "$2" ] || printf 'changed, and not in the state at the start, where it was left out\t%s\0' "$1" >>"$tmp/omitted"
+	[ "$(sh "$tmp/stamp" "$1")" = "$2" ] || printf 'changed, and not in the state at the start, where it was left out\t%s\0' "$1" >>"$tmp/omitted"
 }
 left_out
 
@@ -63,7 +73,6 @@ dotted='for f do printf "./%s\0" "$f"; done'
 # travel in a patch.
 git ls-files -z --others --exclude-standard --directory --no-empty-directory >"$tmp/untracked" 2>"$tmp/unread"
 : >"$tmp/files"; : >"$tmp/dirs"; : >"$tmp/fresh"; : >"$tmp/new"
-export new tmp base
 each 'for f do
 	kib=0
 	[ "$f" = "${f%/}" ] || kib=$(du -sk "./$f" 2>/dev/null)
@@ -129,8 +138,18 @@ END
 [ ! -s "$tmp/taken" ] || xargs -0 -n 4096 sh "$tmp/add" <"$tmp/taken"
 
 # What git ignored at the start is there wherever the patch is applied, and is
-# no new file.
-each 'git --literal-pathspecs diff-index --cached -z --name-only --no-renames --ignore-submodules=all --diff-filter=A "$base" -- "$@"' "$tmp/ignored" >"$tmp/known"
+# no new file. Where a folder had too many files for the list, all in it counts
+# as there, but for what the agent added by name. Names are compared as lines;
+# the list has none of several lines.
+added='git --literal-pathspecs diff-index --cached -z --name-only --no-renames --ignore-submodules=all --diff-filter=A "$base" -- "$@"'
+lines() { tr '\n\000' '\001\n'; }
+# A busybox grep takes no pattern for one that fits all, so that each list has one.
+{ echo /; ignored | grep -v '/$' || :; } >"$tmp/ignored"
+ignored | grep '/$' | tr '\n' '\000' >"$tmp/folders"
+{ echo /; lines <"$tmp/forced"; } >"$tmp/named"
+sh -c "$added" sh | lines | grep -Fxf "$tmp/ignored" | tr '\n' '\000' >"$tmp/known"
+each "$added" "$tmp/folders" | lines | grep -vFxf "$tmp/named" | tr '\n\001' '\000\n' >"$tmp/within"
 each 'for f do omit "there at the start, where git ignored it" "$f"; done' "$tmp/known"
-git update-index -z --force-remove --stdin <"$tmp/known"
+each 'for f do omit "in a folder that git ignored at the start, with too many files to tell which are new" "$f"; done' "$tmp/within"
+cat "$tmp/known" "$tmp/within" | git update-index -z --force-remove --stdin
 tree=$(git write-tree)
