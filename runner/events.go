@@ -169,6 +169,11 @@ func (e Event) Line() ([]byte, error) {
 // Log is where the events of a run go: into its folder, and to whoever
 // watches. Its methods are safe for concurrent use.
 type Log struct {
+	// Redact returns a text without the keys of this machine, or the text itself,
+	// as that of trajectories.Header. Every event in the folder goes through it;
+	// nil changes nothing. It is set before the first event.
+	Redact func(text []byte) []byte
+
 	mu     sync.Mutex
 	folder *Folder
 	watch  func(Event)
@@ -195,7 +200,7 @@ func (l *Log) Emit(e Event) {
 		l.folder.judged(e.Instance)
 	}
 	if !e.Transient() {
-		l.folder.writeEvent(e)
+		l.folder.writeEvent(e, l.Redact)
 	}
 	if l.watch != nil {
 		l.watch(e)
@@ -206,7 +211,12 @@ func (l *Log) Emit(e Event) {
 // the journal has it whole.
 const maxCommand = 200
 
-func shorten(command string) string {
+// shorten is a command for an event. Keys are taken out before it is cut: Redact
+// does not find a part of one.
+func (l *Log) shorten(command string) string {
+	if l.Redact != nil {
+		command = string(l.Redact([]byte(command)))
+	}
 	cut := command[:min(len(command), 4*maxCommand)]
 	line := strings.Join(strings.Fields(strings.ToValidUTF8(cut, "")), " ")
 	if len(line) > maxCommand {

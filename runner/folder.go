@@ -239,8 +239,12 @@ func (f *Folder) ids() ([]string, error) {
 // writeEvent appends to events.jsonl. The run goes on when that fails, and
 // says so at its end: the journals are the truth. What was written of the line
 // is cut off, so that the next event begins on a line of its own.
-func (f *Folder) writeEvent(e Event) {
+func (f *Folder) writeEvent(e Event, redact func([]byte) []byte) {
 	line, err := e.Line()
+	if err == nil && redact != nil {
+		line, err = trajectories.RedactJSON(bytes.TrimSuffix(line, []byte("\n")), redact)
+		line = append(line, '\n')
+	}
 	if err == nil {
 		_, err = f.events.Write(line)
 		if err == nil {

@@ -182,7 +182,7 @@ func (b *Batch) rebuild(w *witness, past *agent.Past, tools agent.Toolbox) func(
 			c.Tools = asked.For(&x.Ran)
 			res, err := box.Execute(ctx, c)
 			if e, ok := errors.AsType[*env.Error](err); ok && e.Status == env.ContainerDied && ctx.Err() == nil {
-				return &divergence{branch: b.Branch != nil, step: x.Step, command: shorten(x.Command), difference: err.Error()}
+				return &divergence{branch: b.Branch != nil, step: x.Step, command: b.Log.shorten(x.Command), difference: err.Error()}
 			}
 			if err != nil {
 				return err
@@ -197,9 +197,9 @@ func (b *Batch) rebuild(w *witness, past *agent.Past, tools agent.Toolbox) func(
 			if err != nil {
 				return err
 			}
-			differ.add(x, found)
+			differ.add(b.Log, x, found)
 			if found.Match == replay.Diverged {
-				d := &divergence{branch: b.Branch != nil, step: x.Step, command: shorten(x.Command), difference: found.Difference}
+				d := &divergence{branch: b.Branch != nil, step: x.Step, command: b.Log.shorten(x.Command), difference: found.Difference}
 				if !force {
 					return d
 				}
@@ -221,12 +221,12 @@ type outputs struct {
 	first string
 }
 
-func (o *outputs) add(x agent.Executed, f replay.Finding) {
+func (o *outputs) add(log *Log, x agent.Executed, f replay.Finding) {
 	if f.Match != replay.OutputDiffers {
 		return
 	}
 	if o.n++; o.n == 1 {
-		o.first = fmt.Sprintf("in step %d, %s: %s", x.Step, shorten(x.Command), f.Difference)
+		o.first = fmt.Sprintf("in step %d, %s: %s", x.Step, log.shorten(x.Command), f.Difference)
 	}
 }
 
@@ -270,7 +270,7 @@ func (w *witness) resumed(past *agent.Past) {
 func (w *witness) rebuilding(i, of int, command string) {
 	w.phase = Rebuilding
 	e := w.event(Doing)
-	e.Phase, e.Done, e.Total, e.Command = Rebuilding, i, of, shorten(command)
+	e.Phase, e.Done, e.Total, e.Command = Rebuilding, i, of, w.log.shorten(command)
 	w.log.Emit(e)
 }
 

@@ -53,12 +53,12 @@ func (w *witness) Append(t trajectories.Type, data any) (trajectories.Record, er
 		w.purse.pay(d.Cost)
 	case trajectories.Execution:
 		e := w.event(Step)
-		e.Command, e.ExitCode, e.TimedOut = shorten(d.Command), d.ExitCode, d.TimedOut
+		e.Command, e.ExitCode, e.TimedOut = w.log.shorten(d.Command), d.ExitCode, d.TimedOut
 		w.log.Emit(e)
 	case trajectories.Decision:
 		if d.Action != trajectories.Allow {
 			e := w.event(Refused)
-			e.Command, e.Text = shorten(d.Command), shorten(d.Reason)
+			e.Command, e.Text = w.log.shorten(d.Command), w.log.shorten(d.Reason)
 			w.log.Emit(e)
 		}
 	case trajectories.Message:
@@ -91,7 +91,7 @@ func (w *witness) doing(p Phase, command string) {
 	}
 	w.phase = p
 	e := w.event(Doing)
-	e.Phase, e.Command = p, shorten(command)
+	e.Phase, e.Command = p, w.log.shorten(command)
 	if p == Thinking || p == Waiting {
 		e.Step++ // the one that this call begins
 	}

@@ -89,7 +89,7 @@ func (j *Journal) append(t Type, parent int, body []byte) (Record, error) {
 	}
 	r := Record{ID: j.last + 1, Parent: parent, Type: t, Time: time.Now().UTC(), Data: body}
 	if j.redact != nil {
-		data, err := redactJSON(body, j.redact)
+		data, err := RedactJSON(body, j.redact)
 		if err != nil {
 			return Record{}, fmt.Errorf("append %s record: %w", t, err)
 		}

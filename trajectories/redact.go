@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 )
 
-// redactJSON returns data without what redact takes out of texts. Where that finds
-// nothing, which is nearly always, it is data itself.
-func redactJSON(data []byte, redact func([]byte) []byte) ([]byte, error) {
+// RedactJSON returns a JSON value without what redact takes out of its texts.
+// Where redact finds nothing, which is nearly always, that is data itself.
+func RedactJSON(data []byte, redact func([]byte) []byte) ([]byte, error) {
 	if bytes.Equal(redact(data), data) {
 		return data, nil
 	}

@@ -41,6 +41,7 @@ func (j *evalJob) run(ctx, kill context.Context, s Streams) error {
 	}
 	defer folder.Close() //nolint:errcheck // the lock ends with the process
 	log = runner.NewLog(folder, p.Event)
+	log.Redact = withoutValues(j.cfg)
 	sum, err := j.judge(ctx, p.Writer(), boxes, folder, log)
 	p.Close()
 	err = errors.Join(err, boxes.Close())

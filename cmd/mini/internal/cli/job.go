@@ -97,6 +97,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		g.event(e)
 		d.watch.Event(e)
 	})
+	log.Redact = withoutValues(j.cfg)
 	d.open(ctx, log)
 	defer d.Close() //nolint:errcheck // a second time, where the run came to its end
 	p.desk = d
