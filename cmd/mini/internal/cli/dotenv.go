@@ -87,7 +87,7 @@ func isFolderURL(cfg *configs.Resolved) bool {
 
 // keyOf is the key that is sent to the address of a model; every use of a key
 // takes it from here. An address from the working directory's file gets only the
-// key of that file, whichever variable has the key.
+// key of that file, whichever variable has the key, and no headers.
 func keyOf(cfg *configs.Resolved) (string, error) {
 	key := os.Getenv(cfg.Model.APIKeyEnv)
 	if !isFolderURL(cfg) {
@@ -97,9 +97,13 @@ func keyOf(cfg *configs.Resolved) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	o, _ := cfg.Origin("model.base_url")
+	name := strings.TrimPrefix(o.Layer, inFolder)
+	if len(cfg.Model.Headers) > 0 { // the file has none
+		return "", usagef("./.env sets %s, and model.headers are not from ./.env: a folder's file must not choose where your headers are sent; "+
+			"take model.headers out of the settings, or set %s in your shell", name, name)
+	}
 	if key == "" || key != here[cfg.Model.APIKeyEnv] {
-		o, _ := cfg.Origin("model.base_url")
-		name := strings.TrimPrefix(o.Layer, inFolder)
 		return "", usagef("./.env sets %s, and the key in %s is not from ./.env: a folder's file must not choose where your key is sent; "+
 			"set both in ./.env, or %s in your shell", name, cfg.Model.APIKeyEnv, name)
 	}
