@@ -17,7 +17,7 @@ import (
 // have keys. It also means that a crash leaves no core file.
 func closeMemory() error {
 	// Best effort: where /proc is missing there is nothing to read either.
-	_ = clearEnviron(func(name string) bool { return local.Secret(name) && !strings.HasPrefix(name, "MINI_") })
+	_ = clearEnviron(local.Secret)
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("close memory to other processes: %w", err)
 	}
