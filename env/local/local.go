@@ -151,7 +151,7 @@ func (l *Local) start(ctx context.Context) error {
 
 // environ is what every command starts with.
 func (c Config) environ() []string {
-	host := withoutGit(withoutSecrets(os.Environ(), c.Hidden))
+	host := withoutGit(WithoutSecrets(os.Environ(), c.Hidden))
 	if c.CleanEnv {
 		host = child.Plain(host)
 	}

@@ -33,7 +33,10 @@ var (
 	oddNames = []string{"PGPASSWORD", "MYSQL_PWD", "DOCKER_AUTH_CONFIG", "NETRC"}
 )
 
-func withoutSecrets(environ, hidden []string) []string {
+// WithoutSecrets is an environment, as NAME=value, without the variables that
+// are Secret or hidden. Processes that mini starts have it: other commands of
+// the same user can read theirs, in /proc/PID/environ.
+func WithoutSecrets(environ, hidden []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return Secret(name) || slices.Contains(hidden, name)

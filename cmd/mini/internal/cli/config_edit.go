@@ -16,6 +16,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ask"
 	"github.com/minibench/mini/cmd/mini/internal/home"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/env/local"
 )
 
 func newConfigEdit(s Streams) *cobra.Command {
@@ -151,6 +152,7 @@ func (e *editing) store(ctx context.Context, s Streams, text []byte) error {
 // command, which may have options and quotes.
 func (e *editing) open(ctx context.Context, s Streams) error {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", e.command+` "$@"`, "editor", e.copy) //nolint:gosec // G204: it is the user's own
+	cmd.Env = local.WithoutSecrets(os.Environ(), nil)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	if m, ok := s.Err.(*messages); ok && m.file() != nil {
 		cmd.Stderr = m.file() // editors look whether it is a terminal

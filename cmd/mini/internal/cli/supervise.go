@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 
 	"github.com/minibench/mini/agent"
@@ -88,9 +87,5 @@ func newDecider(cfg *configs.Resolved) (policy.Asked, error) {
 // withoutKeys is the environment of this process for programs that are told
 // what a model wants: what commands on this machine may not see is left out.
 func withoutKeys(cfg *configs.Resolved) []string {
-	keys := keyVariables(cfg)
-	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return local.Secret(name) || slices.Contains(keys, name)
-	})
+	return local.WithoutSecrets(os.Environ(), keyVariables(cfg))
 }

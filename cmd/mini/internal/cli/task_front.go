@@ -30,10 +30,10 @@ type front interface {
 
 // frontOf picks how a session looks: by lines, where --plain or MINI_PLAIN ask
 // for that, the terminal can do no more, or there is none.
-func frontOf(s Streams, asked bool) front {
+func frontOf(s Streams, asked bool, environ []string) front {
 	dumb := os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
 	if !asked && !dumb && os.Getenv("MINI_PLAIN") == "" {
-		if f, ok := newScreenFront(s); ok {
+		if f, ok := newScreenFront(s, environ); ok {
 			return f
 		}
 	}
@@ -67,7 +67,8 @@ func histories(w io.Writer) map[plain.History]*prompt.History {
 // tree is the user's files for a session, compared with a snapshot of them.
 type tree struct {
 	dir      string
-	since    string // the event that changes are counted from
+	hidden   []string // variables that git does not get
+	since    string   // the event that changes are counted from
 	snapshot *undo.Snapshot
 	// missing is why there is no snapshot, once one was to be taken.
 	missing error
@@ -77,7 +78,7 @@ type tree struct {
 // there is none any more, since the changes were kept, take makes a new one.
 func (t *tree) open(held *sessions.Held) {
 	t.since = "the session was continued"
-	if s, err := undo.Open(held.Files()); err == nil {
+	if s, err := undo.Open(held.Files(), t.hidden...); err == nil {
 		t.since, t.snapshot = "", s
 	}
 }
@@ -87,7 +88,7 @@ func (t *tree) take(ctx context.Context, w io.Writer, held *sessions.Held) error
 	if t.snapshot != nil {
 		return nil
 	}
-	s, err := undo.Take(ctx, t.dir, held.Files())
+	s, err := undo.Take(ctx, t.dir, held.Files(), t.hidden...)
 	if err == nil {
 		t.snapshot = s
 		return nil
@@ -117,7 +118,7 @@ func (t *tree) Diff(ctx context.Context) (chat.Changes, error) {
 		if t.missing != nil {
 			return chat.Changes{}, t.missing
 		}
-		return chat.Changes{Since: t.since}, untaken(undo.Possible(ctx, t.dir))
+		return chat.Changes{Since: t.since}, untaken(undo.Possible(ctx, t.dir, t.hidden...))
 	}
 	d, err := t.snapshot.Diff(ctx)
 	if err != nil {

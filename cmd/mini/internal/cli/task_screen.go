@@ -18,15 +18,15 @@ type screenFront struct {
 }
 
 // newScreenFront takes the terminal; ok is false where there is none that can
-// be drawn on.
-func newScreenFront(s Streams) (f screenFront, ok bool) {
+// be drawn on. Pagers have environ.
+func newScreenFront(s Streams, environ []string) (f screenFront, ok bool) {
 	m, ok := s.Err.(*messages)
 	if !ok || m.file() == nil || !s.Terminal || !screen.Foreground(m.file()) {
 		return f, false
 	}
 	h := histories(s.Err)[plain.Tasks]
 	f = screenFront{messages: m, Screen: rich.Start(rich.Config{
-		Terminal: m.file(), History: h.Entries(), Remember: remembering(h),
+		Terminal: m.file(), Environ: environ, History: h.Entries(), Remember: remembering(h),
 	})}
 	m.divert(func(line string) { f.Tell(chat.Note{Text: line}) }, false)
 	return f, true

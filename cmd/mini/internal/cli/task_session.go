@@ -129,8 +129,8 @@ func (t *task) converse(ctx context.Context) (out trajectories.Outcome, err erro
 
 // meet brings up the front and the session behind it.
 func (t *task) meet() error {
-	t.front = frontOf(t.Streams, t.options.plain)
-	t.tree = &tree{dir: t.dir()}
+	t.front = frontOf(t.Streams, t.options.plain, withoutKeys(t.cfg))
+	t.tree = &tree{dir: t.dir(), hidden: keyVariables(t.cfg)}
 	state := chat.State{
 		Model: modelName(t.cfg), StepLimit: t.cfg.Agent.StepLimit, CostLimit: t.cfg.Agent.CostLimit, Started: time.Now(), Thinking: true,
 	}

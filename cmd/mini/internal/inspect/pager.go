@@ -14,6 +14,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/env/local"
 )
 
 func stripped(s string) string { return ansi.Strip(s) }
@@ -109,16 +111,20 @@ func pagerFile(write func(w *bufio.Writer) error) (path string, err error) {
 // pagerCommand is the user's pager: $PAGER, else less, else more. It ends when the
 // user ends it, or when the view is ended from outside.
 func pagerCommand(ctx context.Context, path string) (cmd *exec.Cmd, name string, err error) {
+	environ := local.WithoutSecrets(os.Environ(), nil)
 	if name = strings.TrimSpace(os.Getenv("PAGER")); name != "" {
 		cmd = exec.CommandContext(ctx, "sh", "-c", name+` "$1"`, "sh", path) //nolint:gosec // it is the user's own word
-		if os.Getenv("LESS") == "" {                                         // a less that is named without flags would show colours as letters
-			cmd.Env = append(os.Environ(), "LESS=-R")
+		cmd.Env = environ
+		if os.Getenv("LESS") == "" { // a less that is named without flags would show colours as letters
+			cmd.Env = append(cmd.Env, "LESS=-R")
 		}
 		return cmd, name, nil
 	}
 	for _, words := range [][]string{{"less", "-R"}, {"more"}} {
 		if found, err := exec.LookPath(words[0]); err == nil {
-			return exec.CommandContext(ctx, found, append(words[1:], path)...), words[0], nil //nolint:gosec // one of two names
+			cmd = exec.CommandContext(ctx, found, append(words[1:], path)...) //nolint:gosec // one of two names
+			cmd.Env = environ
+			return cmd, words[0], nil
 		}
 	}
 	return nil, "", errors.New("there is no pager: neither less nor more is here; set PAGER")

@@ -40,12 +40,12 @@ func TestOnTerminal(t *testing.T) {
 	dir := run(t)
 	seen := filepath.Join(t.TempDir(), "seen")
 	pager := filepath.Join(t.TempDir(), "pager")
-	write(t, pager, "#!/bin/sh\nstat -c %a \"$1\" > "+seen+"\ncat \"$1\" >> "+seen+"\nkill -INT 0\necho in the pager\nexit 4\n")
+	write(t, pager, "#!/bin/sh\nstat -c %a \"$1\" > "+seen+"\ncat \"$1\" >> "+seen+"\nenv >> "+seen+"\nkill -INT 0\necho in the pager\nexit 4\n")
 	if err := os.Chmod(pager, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	// A Ctrl-C in the pager is the pager's; a shell would not survive it unless told.
-	p := onTerminal(t, dir, "PAGER=trap '' INT; "+pager)
+	p := onTerminal(t, dir, "PAGER=trap '' INT; "+pager, "INSPECT_TEST_TOKEN=of-the-user")
 	p.Expect(enter)
 	p.Expect("unresolved")
 	p.Type("\r")
@@ -63,6 +63,9 @@ func TestOnTerminal(t *testing.T) {
 	text, err := os.ReadFile(seen)
 	if err != nil || !strings.HasPrefix(string(text), "600\n=== a-1") || !strings.Contains(string(text), "needle") {
 		t.Errorf("the pager got %q, %v", text, err)
+	}
+	if !strings.Contains(string(text), "\nLESS=-R\n") || strings.Contains(string(text), "of-the-user") {
+		t.Errorf("the pager has another environment: %q", text)
 	}
 	p.Type("\x03")
 	p.Expect(leave)

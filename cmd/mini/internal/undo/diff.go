@@ -118,7 +118,7 @@ func (s *Snapshot) compare(ctx context.Context, most int, from, to string, optio
 // state finds out what became of the repository itself. Where it is gone, its
 // HEAD is.
 func (s *Snapshot) state(ctx context.Context, d *Diff) error {
-	r := &repository{git: s.git, top: s.noted.Top}
+	r := &repository{git: s.git, top: s.noted.Top, hidden: s.hidden}
 	d.Was = s.noted.Head
 	if dir, err := r.ask(ctx, "rev-parse", "--absolute-git-dir"); err == nil && strings.TrimSuffix(string(dir), "\n") == s.noted.GitDir {
 		if d.Is, err = r.headNow(ctx); err != nil {

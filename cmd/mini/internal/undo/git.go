@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/minibench/mini/env/local"
 )
 
 // program finds git.
@@ -21,11 +23,12 @@ func program() (string, error) {
 	return path, nil
 }
 
-// environ is this process's environment without what leads git elsewhere, and
-// with what keeps it from running or writing anything of the repository's.
-func environ(more ...string) []string {
+// environ is this process's environment without secrets and what leads git
+// elsewhere, and with what keeps it from running or writing anything of the
+// repository's.
+func environ(hidden []string, more ...string) []string {
 	var vars []string
-	for _, v := range os.Environ() {
+	for _, v := range local.WithoutSecrets(os.Environ(), hidden) {
 		name, _, _ := strings.Cut(v, "=")
 		if !strings.HasPrefix(name, "GIT_") || name == "GIT_EXEC_PATH" {
 			vars = append(vars, v)
@@ -99,12 +102,13 @@ type repository struct {
 	top, dir, common string
 	head             string
 	settings         map[string]string
-	filters          bool // the settings name some
+	hidden           []string // variables that git does not get
+	filters          bool     // the settings name some
 }
 
 // find asks git for the repository around a folder.
-func find(ctx context.Context, git, dir string) (*repository, error) {
-	r := &repository{git: git, top: dir}
+func find(ctx context.Context, git, dir string, hidden []string) (*repository, error) {
+	r := &repository{git: git, top: dir, hidden: hidden}
 	out, err := r.ask(ctx, "rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir")
 	if err != nil {
 		if ctx.Err() != nil {
@@ -176,7 +180,7 @@ func (r *repository) ask(ctx context.Context, args ...string) ([]byte, error) {
 
 func (r *repository) askWith(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
 	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)
-	return run(ctx, r.git, call{dir: r.top, env: environ(), in: in}, args...)
+	return run(ctx, r.git, call{dir: r.top, env: environ(r.hidden), in: in}, args...)
 }
 
 // shadow runs git on the store, with one of its indexes.
@@ -187,6 +191,7 @@ func (s *Snapshot) shadow(ctx context.Context, index string, in io.Reader, args 
 func (s *Snapshot) shadowEnv(index string) []string {
 	dir := filepath.Join(s.store, "git")
 	return environ(
+		s.hidden,
 		"GIT_DIR="+dir, "GIT_WORK_TREE="+s.noted.Top, "GIT_INDEX_FILE="+filepath.Join(dir, index),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_LITERAL_PATHSPECS=1",
 	)

@@ -48,10 +48,11 @@ const (
 
 // Snapshot is a working tree as it was.
 type Snapshot struct {
-	noted noted
-	store string
-	git   string // the program
-	mu    sync.Mutex
+	noted  noted
+	store  string
+	git    string   // the program
+	hidden []string // variables that git does not get
+	mu     sync.Mutex
 }
 
 // noted is what the store's note says beside git's objects.
@@ -73,18 +74,19 @@ type noted struct {
 const noteName = "snapshot.json"
 
 // Take remembers the working tree around dir. The store is a folder that is
-// made; it is the caller's to remove.
-func Take(ctx context.Context, dir, store string) (*Snapshot, error) {
-	s := &Snapshot{store: store}
+// made; it is the caller's to remove. Git does not get the variables of this
+// process that are secret by their name, or hidden.
+func Take(ctx context.Context, dir, store string, hidden ...string) (*Snapshot, error) {
+	s := &Snapshot{store: store, hidden: hidden}
 	if err := s.take(ctx, dir); err != nil {
 		return nil, fmt.Errorf("remember working tree: %w", err)
 	}
 	return s, nil
 }
 
-// Open finds what Take left in a store.
-func Open(store string) (*Snapshot, error) {
-	s := &Snapshot{store: store}
+// Open finds what Take left in a store; hidden is as for Take.
+func Open(store string, hidden ...string) (*Snapshot, error) {
+	s := &Snapshot{store: store, hidden: hidden}
 	text, err := os.ReadFile(filepath.Join(store, noteName)) //nolint:gosec // the caller's folder
 	if err == nil {
 		err = json.Unmarshal(text, &s.noted)
@@ -102,11 +104,11 @@ func Open(store string) (*Snapshot, error) {
 }
 
 // Possible returns nil where Take can remember the working tree around dir, else
-// ErrNoGit, ErrNoRepository or what keeps git from reading the repository.
-func Possible(ctx context.Context, dir string) error {
+// ErrNoGit, ErrNoRepository or what keeps git from reading the repository; hidden is as for Take.
+func Possible(ctx context.Context, dir string, hidden ...string) error {
 	git, err := program()
 	if err == nil {
-		_, err = find(ctx, git, dir)
+		_, err = find(ctx, git, dir, hidden)
 	}
 	if err != nil {
 		return fmt.Errorf("find working tree: %w", err)
@@ -126,7 +128,7 @@ func (s *Snapshot) take(ctx context.Context, dir string) error {
 	if s.git, err = program(); err != nil {
 		return err
 	}
-	repo, err := find(ctx, s.git, dir)
+	repo, err := find(ctx, s.git, dir, s.hidden)
 	if err != nil {
 		return err
 	}

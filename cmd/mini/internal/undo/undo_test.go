@@ -224,6 +224,43 @@ func TestNoGit(t *testing.T) {
 	}
 }
 
+// Processes of the same user can read the environment of git.
+func TestGitHasNoSecrets(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, seen := t.TempDir(), filepath.Join(t.TempDir(), "seen")
+	sh(t, bin, fmt.Sprintf("printf '#!/bin/sh\\nenv >> %s\\nexec %s \"$@\"\\n' > git; chmod +x git", seen, git))
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("UNDO_TEST_TOKEN", "by-its-name")
+	t.Setenv("UNDO_TEST_HIDDEN", "by-the-caller")
+	dir, store := t.TempDir(), filepath.Join(t.TempDir(), "store")
+	sh(t, dir, seed)
+	if err := os.Remove(seen); err != nil {
+		t.Fatal(err)
+	}
+	s, err := undo.Take(t.Context(), dir, store, "UNDO_TEST_HIDDEN")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh(t, dir, "echo more > more")
+	if err := os.Remove(seen); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Diff(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Restore(t.Context(), d.Tree); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(seen)
+	if err != nil || !strings.Contains(string(text), "GIT_PAGER=cat") || strings.Contains(string(text), "by-") {
+		t.Errorf("git has a secret, or was not run: %v", err)
+	}
+}
+
 // Nothing that a repository names is run.
 func TestHostileRepository(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")

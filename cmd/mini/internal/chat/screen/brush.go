@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/minibench/mini/cmd/mini/internal/safe"
+	"github.com/minibench/mini/env/local"
 )
 
 // brush has the painter paint while the screen is taken, and not while a pager
@@ -101,6 +102,7 @@ func (p *pager) Run() error {
 	cmd := exec.CommandContext(p.brush.ctx, "sh", "-c", "exec "+command)     //nolint:gosec // the person's own command
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it has to give the terminal back
 	cmd.WaitDelay = time.Second
+	cmd.Env = local.WithoutSecrets(p.brush.config.Environ, nil)
 	cmd.Stdin = strings.NewReader(safe.Text(p.text) + "\n")
 	cmd.Stdout, cmd.Stderr = p.brush.config.Terminal, p.brush.config.Terminal
 	return cmd.Run()

@@ -23,7 +23,8 @@ type Config struct {
 	// Terminal is written to; keys come from standard input where that is a
 	// terminal, else from the controlling terminal.
 	Terminal *os.File
-	// Environ is what says which colours the terminal has; nil is os.Environ().
+	// Environ says which colours the terminal has, and a pager has it but for
+	// secrets; nil is os.Environ().
 	Environ []string
 	// Controls act on what the person does while no question is open; see also
 	// Listen. They may be nil.

@@ -100,12 +100,14 @@ func TestColours(t *testing.T) {
 // What was left out is opened whole, and the screen comes back after it; a pager
 // that is open at the end is ended.
 func TestPager(t *testing.T) {
-	p := onTerminal(t, "pager", "PAGER=sh -c 'cat; echo the pager'")
+	p := onTerminal(t, "pager", "PAGER=sh -c 'cat; env; echo the pager'", "SCREEN_TEST_TOKEN=of-the-user")
 	p.Expect("… 500 lines more: Ctrl-O shows the whole diff")
 	p.asked()
 	p.Type("\x0f")
 	if text := p.Expect("the pager\r\n"); strings.Count(text, "+ a line\r\n") != 1000 {
 		t.Errorf("the pager has %d lines", strings.Count(text, "+ a line\r\n"))
+	} else if strings.Contains(text, "of-the-user") {
+		t.Errorf("the pager has a secret: %q", text)
 	}
 	p.asked()
 	p.Type("go on\r")
