@@ -25,7 +25,7 @@ func TestSteeringOnATerminal(t *testing.T) {
 	s.tmux("send-keys", "f")
 	s.until("the pane", " a · attempt 1", "running", " step 1 ─", "$ until [ -e", "Esc back")
 	s.tmux("send-keys", "K")
-	s.until("after K", " kill a?   y kills it")
+	s.until("after K", " kill a? [y/N]   y kills it")
 	s.tmux("send-keys", "n")
 	s.until("after n", "it goes on")
 	s.tmux("send-keys", "C-z")

@@ -52,7 +52,8 @@ func (o *replayOptions) show(s Streams, rep *replayReport) error {
 	}
 	width := widthOf(s.Out)
 	var b strings.Builder
-	b.WriteString(report.Table(width, "irrrrrl", rep.attempts()))
+	columns, attempts := rep.attempts()
+	b.WriteString(report.Table(width, columns, attempts))
 	if rows := rep.divergences(); len(rows) > 1 {
 		b.WriteString("\n" + report.Table(width, "irrsls", rows))
 	}
@@ -64,9 +65,11 @@ func (o *replayOptions) show(s Streams, rep *replayReport) error {
 	return err
 }
 
-// attempts is a row for each.
-func (rep *replayReport) attempts() [][]string {
-	rows := [][]string{{"INSTANCE", "ATTEMPT", "COMMANDS", "NORMALISED", "OTHER OUTPUT", "DIVERGED", "DIFF"}}
+// attempts is a row for each. Numbers of attempts are a column where there is any
+// but the first.
+func (rep *replayReport) attempts() (columns string, rows [][]string) {
+	columns = "irrrrrl"
+	rows = [][]string{{"INSTANCE", "ATTEMPT", "COMMANDS", "NORMALISED", "OTHER OUTPUT", "DIVERGED", "DIFF"}}
 	for _, r := range rep.Attempts {
 		diff := string(r.Diff.State)
 		if r.Diff.State == replay.Reproduced {
@@ -77,7 +80,13 @@ func (rep *replayReport) attempts() [][]string {
 			number(r.Count(replay.Normalised)), number(r.Count(replay.OutputDiffers)), number(r.Count(replay.Diverged)), diff,
 		})
 	}
-	return rows
+	if slices.ContainsFunc(rep.Attempts, func(r *replayed) bool { return r.Attempt > 1 }) {
+		return columns, rows
+	}
+	for i, row := range rows {
+		rows[i] = slices.Delete(row, 1, 2)
+	}
+	return "irrrrl", rows
 }
 
 // number is empty for zero, so that what is not zero stands out.

@@ -377,7 +377,7 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "new tasks at the end", args: []string{"-y"}, replies: []string{submitCommand, submitCommand, submitCommand},
-			steps: []step{{askNext, "and a\r"}, {askNext, "/m\r"}, {"several lines", "and b\rand c\r\x04"}, {askNext, keyEnter}},
+			steps: []step{{askNext, "and a\r"}, {askNext, "/m\r"}, {"several lines", "and b\rand c\r\x04"}, {"thought 3", ""}, {askNext, keyEnter}},
 			told:  submitCommand + "\nfollow_up: and a\n" + submitCommand + "\nfollow_up: and b\n" + submitCommand, decided: "allow mode, allow mode, allow mode",
 		},
 		{
