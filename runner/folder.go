@@ -200,13 +200,21 @@ func (f *Folder) traj(id string) string {
 
 // attempts are the numbers of an instance's attempts, ascending.
 func (f *Folder) attempts(id string) ([]int, error) {
-	read := os.ReadDir
+	look, read := os.Lstat, os.ReadDir
 	if f.root != nil { // what is read here is written to
-		read = f.root.ReadDir
+		look, read = f.root.Lstat, f.root.ReadDir
 	}
-	entries, err := read(filepath.Join(f.dir, id, attemptsDir))
+	dir := filepath.Join(f.dir, id, attemptsDir)
+	info, err := look(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
+	}
+	if err == nil && !info.IsDir() { // a link could lead to the attempts of another run
+		err = fmt.Errorf("%s is not a folder; replace it by one", dir)
+	}
+	var entries []os.DirEntry
+	if err == nil {
+		entries, err = read(dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read attempts: %w", err)

@@ -29,19 +29,40 @@ func TestReadHostileRun(t *testing.T) {
 	spoil(t, filepath.Join(dir, "odd", "attempts", "1", "journal.jsonl"), "\x00\x01 no journal\n")
 	spoil(t, filepath.Join(dir, "odd", "attempts", "zero", "journal.jsonl"), "")
 	spoil(t, filepath.Join(dir, "results.json"), `{"format":"mini-1","instances":{"../../etc":{"class":"submitted"}}}`)
+	linked := filepath.Join(dir, "linked")
+	if err := errors.Join(os.Mkdir(linked, 0o755), os.Symlink(filepath.Join("..", "a", "attempts"), filepath.Join(linked, "attempts"))); err != nil {
+		t.Fatal(err)
+	}
 	run := readRun(t, dir)
 	var ids []string
 	for _, in := range run.Instances {
 		ids = append(ids, in.ID)
+		if in.ID == "linked" && len(in.Attempts) > 0 {
+			t.Errorf("the attempts of another instance are taken through a link: %+v", in.Attempts)
+		}
 		if in.ID == "../../etc" && len(run.Files(in)) > 0 {
 			t.Errorf("an id became a path: %q", run.Files(in))
 		}
 	}
-	if diff := cmp.Diff([]string{"../../etc", "a", "b", "odd", "pipe"}, ids); diff != "" {
+	if diff := cmp.Diff([]string{"../../etc", "a", "b", "linked", "odd", "pipe"}, ids); diff != "" {
 		t.Error(diff)
 	}
 	if text := fmt.Sprint(run.Unread); !strings.Contains(text, "attempt 1 of pipe: its journal is not a plain file") {
 		t.Errorf("unread: %s", text)
+	}
+	x, err := runner.ReadIndex(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range x.Attempts {
+		if a.ID == "linked" {
+			t.Errorf("the index has an attempt through a link: %+v", a)
+		}
+	}
+	for _, unread := range [][]string{run.Unread, x.Unread} {
+		if text := fmt.Sprint(unread); !strings.Contains(text, filepath.Join("linked", "attempts")+" is not a folder") {
+			t.Errorf("unread: %s", text)
+		}
 	}
 }
 
