@@ -197,7 +197,7 @@ func (s *store) share(p paths, r Record) error {
 func (s *store) clear(p paths) error {
 	all := []string{p.record, p.further, p.official.Dir}
 	for _, path := range all { // what cannot be cleared is found before any of it is lost
-		if _, err := s.root.Lstat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.root.CheckChange(path); err != nil {
 			return fmt.Errorf("clear %s: %w", path, err)
 		}
 	}

@@ -3,7 +3,8 @@
 // The folder may come from a stranger: a link in it can lead anywhere. A Dir is
 // an os.Root whose methods take the paths that the rest of mini works with, those
 // that begin with the folder's own. A path with a link that leads out of the
-// folder is refused with a *LinkError.
+// folder is refused with a *LinkError; so is one through any link where something
+// is to be changed.
 //
 //	dir, err := rootdir.Open("runs/first")
 //	err = dir.WriteFile("runs/first/verdicts/mini/m/a.json", data)
@@ -29,13 +30,18 @@ const (
 	fileMode   = 0o644
 )
 
-// LinkError says that a path below a folder leads out of it through a link.
+// LinkError says that a path below a folder leads out of it through a link, or
+// through a link to another place where something was to be changed.
 type LinkError struct {
-	Path string // of the link
-	Dir  string // the folder
+	Path   string // of the link
+	Dir    string // the folder
+	Inside bool   // it does not lead out
 }
 
 func (e *LinkError) Error() string {
+	if e.Inside {
+		return fmt.Sprintf("%s is a link, and nothing in %s is changed through links; replace it by a folder of its own", e.Path, e.Dir)
+	}
 	return fmt.Sprintf("%s is a link that leads out of %s; replace it by a folder or file of its own", e.Path, e.Dir)
 }
 
@@ -77,6 +83,35 @@ func (d *Dir) in(path string, work func(name string) error) error {
 	return err
 }
 
+// change does work that changes what is at a path. No folder above it may be a
+// link: it could lead to other files of the same folder, and these would be lost.
+func (d *Dir) change(path string, work func(name string) error) error {
+	return d.in(path, func(name string) error {
+		for i, c := range name {
+			if c != filepath.Separator {
+				continue
+			}
+			if info, err := d.root.Lstat(name[:i]); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				return &LinkError{Path: filepath.Join(d.path, name[:i]), Dir: d.path, Inside: true}
+			}
+		}
+		return work(name)
+	})
+}
+
+// CheckChange says whether the links of a path let what is there be changed. It
+// need not be there.
+func (d *Dir) CheckChange(path string) error {
+	err := d.change(path, func(name string) error {
+		_, err := d.root.Lstat(name)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // link finds the first link of a path that leads out of the folder; "" where
 // there is none. What it leads to may be missing: it is refused all the same.
 func (d *Dir) link(name string) string {
@@ -99,7 +134,11 @@ func (d *Dir) link(name string) string {
 
 // OpenFile is os.OpenFile, for a file that is read or written.
 func (d *Dir) OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, err error) {
-	err = d.in(path, func(name string) error {
+	do := d.in
+	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) != 0 {
+		do = d.change
+	}
+	err = do(path, func(name string) error {
 		f, err = d.root.OpenFile(name, flag, perm)
 		return err
 	})
@@ -170,14 +209,14 @@ func (d *Dir) Glob(pattern string) ([]string, error) {
 
 // MkdirAll makes a folder, and those above it.
 func (d *Dir) MkdirAll(path string) error {
-	return d.in(path, func(name string) error { return d.root.MkdirAll(name, folderMode) })
+	return d.change(path, func(name string) error { return d.root.MkdirAll(name, folderMode) })
 }
 
 // MkdirTemp makes a folder with a new name that begins with prefix.
 func (d *Dir) MkdirTemp(parent, prefix string) (path string, err error) {
 	err = unused(filepath.Join(parent, prefix), func(at string) error {
 		path = at
-		return d.in(at, func(name string) error { return d.root.Mkdir(name, folderMode) })
+		return d.change(at, func(name string) error { return d.root.Mkdir(name, folderMode) })
 	})
 	return path, err
 }
@@ -196,15 +235,15 @@ func unused(prefix string, work func(path string) error) error {
 }
 
 // Remove is os.Remove.
-func (d *Dir) Remove(path string) error { return d.in(path, d.root.Remove) }
+func (d *Dir) Remove(path string) error { return d.change(path, d.root.Remove) }
 
 // RemoveAll is os.RemoveAll. Of a link it removes the link.
-func (d *Dir) RemoveAll(path string) error { return d.in(path, d.root.RemoveAll) }
+func (d *Dir) RemoveAll(path string) error { return d.change(path, d.root.RemoveAll) }
 
 // Rename is os.Rename.
 func (d *Dir) Rename(from, to string) error {
-	return d.in(from, func(from string) error {
-		return d.in(to, func(to string) error { return d.root.Rename(from, to) })
+	return d.change(from, func(from string) error {
+		return d.change(to, func(to string) error { return d.root.Rename(from, to) })
 	})
 }
 

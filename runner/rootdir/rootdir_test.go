@@ -80,6 +80,64 @@ func TestLinksOut(t *testing.T) {
 	}
 }
 
+// TestLinksInside: no method changes what a link to another place in the folder
+// leads to. It may be read, and a link itself be changed.
+func TestLinksInside(t *testing.T) {
+	for name, work := range map[string]func(d *rootdir.Dir, path string) error{
+		"WriteFile": func(d *rootdir.Dir, path string) error { return d.WriteFile(path, []byte("new")) },
+		"Replace": func(d *rootdir.Dir, path string) error {
+			return d.Replace(path, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err })
+		},
+		"OpenFile": func(d *rootdir.Dir, path string) error {
+			f, err := d.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+			if err == nil {
+				err = f.Close()
+			}
+			return err
+		},
+		"MkdirAll":    func(d *rootdir.Dir, path string) error { return d.MkdirAll(filepath.Join(filepath.Dir(path), "made")) },
+		"MkdirTemp":   func(d *rootdir.Dir, path string) error { _, err := d.MkdirTemp(filepath.Dir(path), "x"); return err },
+		"Remove":      func(d *rootdir.Dir, path string) error { return d.Remove(path) },
+		"RemoveAll":   func(d *rootdir.Dir, path string) error { return d.RemoveAll(path) },
+		"Rename from": func(d *rootdir.Dir, path string) error { return d.Rename(path, filepath.Join(d.Path(), "taken")) },
+		"Rename to":   func(d *rootdir.Dir, path string) error { return d.Rename(filepath.Join(d.Path(), "other"), path) },
+		"CheckChange": func(d *rootdir.Dir, path string) error { return d.CheckChange(path) },
+	} {
+		for link, target := range map[string]string{"a": "inside", "a/b": "../inside/b", "a/b/c": "../../inside/b/c", "a/b/up": "../.."} {
+			t.Run(name+" "+link, func(t *testing.T) {
+				run := t.TempDir()
+				put(t, filepath.Join(run, "inside/b/c/file"), "old")
+				put(t, filepath.Join(run, "other"), "old")
+				path := filepath.Join(run, "a/b/c/file")
+				if link == "a/b/up" {
+					path = filepath.Join(run, link, "inside/b/c/file")
+				}
+				if err := errors.Join(os.MkdirAll(filepath.Join(run, filepath.Dir(link)), 0o700), os.Symlink(target, filepath.Join(run, link))); err != nil {
+					t.Fatal(err)
+				}
+				d, err := rootdir.Open(run)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer d.Close()
+				err = work(d, path)
+				if found, ok := errors.AsType[*rootdir.LinkError](err); !ok || !found.Inside || found.Path != filepath.Join(run, link) {
+					t.Errorf("error %v, want one that names %s", err, link)
+				}
+				if data, err := d.ReadFile(path, 100); err != nil || string(data) != "old" {
+					t.Errorf("the file has %q, %v", data, err)
+				}
+				if entries, err := os.ReadDir(filepath.Join(run, "inside/b/c")); err != nil || len(entries) != 1 {
+					t.Errorf("left: %v, %v", entries, err)
+				}
+				if err := d.Remove(filepath.Join(run, link)); err != nil {
+					t.Errorf("remove the link: %v", err)
+				}
+			})
+		}
+	}
+}
+
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "outside")
