@@ -23,6 +23,7 @@ type Folder struct {
 	dir    string
 	root   *rootdir.Dir // nil in a folder that is only read
 	lock   *flock.Flock
+	own    func(record []byte) bool // of verdicts; see OwnVerdicts
 	events *os.File
 
 	eventsSize int64 // up to here events has whole lines; Log.mu guards it

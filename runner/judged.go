@@ -2,7 +2,8 @@ package runner
 
 import "github.com/minibench/mini/trajectories"
 
-// Judgement is what the newest evaluation of a submission found.
+// Judgement is what the evaluation of a submission found that counts: the newest
+// of the user's own, else of all.
 type Judgement struct {
 	Class string
 	// Flags are what it found suspect in the patch or the log, each once.
@@ -12,8 +13,11 @@ type Judgement struct {
 // Verdicts are what evaluations found of one instance, whichever patch.
 type Verdicts struct{ all []verdict }
 
-// Verdicts reads those that the folder of a run holds.
-func (r *Run) Verdicts(id string) Verdicts { return Verdicts{readVerdicts(r.Dir, id)} }
+// Verdicts reads those that the folder of a run holds. own tells the records that
+// the user made, by their content.
+func (r *Run) Verdicts(id string, own func(record []byte) bool) Verdicts {
+	return Verdicts{readVerdicts(r.Dir, id, own)}
+}
 
 // On is the verdict on a submission; false where there is none.
 func (v Verdicts) On(p trajectories.Prediction) (Judgement, bool) {

@@ -27,7 +27,7 @@ func TestVerdictsOn(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "a.json"), []byte(record), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	verdicts := (&runner.Run{Dir: dir}).Verdicts("a")
+	verdicts := (&runner.Run{Dir: dir}).Verdicts("a", nil)
 	h := trajectories.Header{InstanceID: "a", ModelName: "m"}
 	p, ok := runner.Submitted(h, trajectories.Outcome{Class: trajectories.Submitted, Submission: trajectories.Bytes(patch)})
 	if !ok {

@@ -3,6 +3,7 @@ package runner
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -31,6 +32,7 @@ type verdict struct {
 	Flags []struct {
 		Flag string `json:"flag"`
 	} `json:"flags"`
+	own     bool // the user made it: a forged one never stands before it
 	written time.Time
 }
 
@@ -44,6 +46,11 @@ func (v verdict) on(p trajectories.Prediction) bool {
 	return p.Patch == "" || v.Basis.PatchSHA256 == hex.EncodeToString(sum[:])
 }
 
+// OwnVerdicts sets what tells the records of verdicts that the user made, by
+// their content: the folder may come with others. It is called before the folder
+// is worked in; without it no record is the user's.
+func (f *Folder) OwnVerdicts(own func(record []byte) bool) { f.own = own }
+
 // judged forgets what is known of an instance's verdicts: there is a new one.
 func (f *Folder) judged(id string) {
 	f.mu.Lock()
@@ -51,14 +58,14 @@ func (f *Folder) judged(id string) {
 	delete(f.verdicts, id)
 }
 
-// verdict is the class of the newest verdict on a prediction; nil where there
-// is none.
+// verdict is the class of the verdict on a prediction that counts, as of newest;
+// nil where there is none.
 func (f *Folder) verdict(p trajectories.Prediction) *string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all, ok := f.verdicts[p.InstanceID]
 	if !ok {
-		all = readVerdicts(f.dir, p.InstanceID)
+		all = readVerdicts(f.dir, p.InstanceID, f.own)
 		if f.verdicts == nil {
 			f.verdicts = map[string][]verdict{}
 		}
@@ -72,11 +79,14 @@ func (f *Folder) verdict(p trajectories.Prediction) *string {
 	return &class
 }
 
-// newest is the newest verdict on a prediction; nil where there is none.
+// newest is the newest verdict on a prediction of those that the user made, else
+// of all; nil where there is none.
 func newest(all []verdict, p trajectories.Prediction) *verdict {
 	var found *verdict
 	for i, v := range all {
-		if v.on(p) && (found == nil || v.written.After(found.written)) {
+		switch {
+		case !v.on(p):
+		case found == nil, v.own && !found.own, v.own == found.own && v.written.After(found.written):
 			found = &all[i]
 		}
 	}
@@ -85,8 +95,9 @@ func newest(all []verdict, p trajectories.Prediction) *verdict {
 
 // readVerdicts reads what evaluations have found of an instance, of all run
 // ids and models. What cannot be read is no verdict: evaluating finds it
-// missing too. The id may come from a file of a stranger's.
-func readVerdicts(dir, id string) []verdict {
+// missing too. The id may come from a file of a stranger's. own tells the records
+// that the user made; nil where there are none.
+func readVerdicts(dir, id string, own func(record []byte) bool) []verdict {
 	var found []verdict
 	if datasets.CheckID(id) != nil { // it names files
 		return nil
@@ -95,11 +106,14 @@ func readVerdicts(dir, id string) []verdict {
 		for _, model := range folders(run) {
 			path := filepath.Join(model, id+".json")
 			info, err := os.Lstat(path)
-			v := verdict{}
-			if err != nil || readJSON(path, maxVerdict, &v) != nil {
+			var record json.RawMessage
+			if err != nil || readJSON(path, maxVerdict, &record) != nil {
 				continue
 			}
-			v.written = info.ModTime()
+			v := verdict{own: own != nil && own(record), written: info.ModTime()}
+			if json.Unmarshal(record, &v) != nil {
+				continue
+			}
 			found = append(found, v)
 		}
 	}

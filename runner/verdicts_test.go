@@ -128,6 +128,40 @@ func TestVerdictsStandInTheResults(t *testing.T) {
 	}
 }
 
+// TestOwnVerdictsCount: the verdict that the user made stands in the results, and
+// is found, whatever the time of one that came with the folder.
+func TestOwnVerdictsCount(t *testing.T) {
+	dir := t.TempDir()
+	b := batch(t, dir, submits)
+	own := func(record []byte) bool { return !strings.Contains(string(record), `"class":"resolved"`) }
+	b.Folder.OwnVerdicts(own)
+	const patch = "the patch\n"
+	judge(t, dir, "mini", "m", "a", "timed_out", patch, 2*time.Hour)
+	judge(t, dir, "mini2", "m", "a", "unresolved", patch, time.Hour)
+	judge(t, dir, "aa", "m", "a", "resolved", patch, -time.Hour)
+	judge(t, dir, "zz", "m", "a", "resolved", patch, -time.Hour)
+	judge(t, dir, "zz", "m", "b", "resolved", patch, 0) // there is no other
+	if _, err := b.Run(t.Context(), rows("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "unresolved", "b": "resolved"}
+	if diff := cmp.Diff(want, verdicts(t, dir)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if err := b.Folder.EnterVerdicts(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, verdicts(t, dir)); diff != "" {
+		t.Errorf("entered (-want +got)\n%s", diff)
+	}
+	for id, class := range want {
+		j, ok := (&runner.Run{Dir: dir}).Verdicts(id, own).On(trajectories.Prediction{InstanceID: id, Model: "m", Patch: patch})
+		if !ok || j.Class != class {
+			t.Errorf("the verdict on %s is %+v, want %s", id, j, class)
+		}
+	}
+}
+
 func TestVerdictsWithoutARun(t *testing.T) {
 	folder, err := runner.Open(t.TempDir())
 	if err != nil {

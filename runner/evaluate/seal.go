@@ -38,6 +38,12 @@ func (r Record) isSealed(key []byte) bool {
 	return err == nil && hmac.Equal([]byte(want), []byte(r.Seal))
 }
 
+// Sealed says whether a record, as a file has it, was sealed with this key.
+func Sealed(record, key []byte) bool {
+	var r Record
+	return json.Unmarshal(record, &r) == nil && r.isSealed(key)
+}
+
 // sum is the HMAC-SHA256 of all of a record but its seal, in hex.
 func (r Record) sum(key []byte) (string, error) {
 	r.Seal = ""

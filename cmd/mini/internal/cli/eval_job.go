@@ -40,6 +40,7 @@ func (j *evalJob) run(ctx, kill context.Context, s Streams) error {
 		return errors.Join(before(err), boxes.Close())
 	}
 	defer folder.Close() //nolint:errcheck // the lock ends with the process
+	folder.OwnVerdicts(ownVerdict)
 	log = runner.NewLog(folder, p.Event)
 	log.Redact = withoutValues(j.cfg)
 	sum, err := j.judge(ctx, p.Writer(), boxes, folder, log)

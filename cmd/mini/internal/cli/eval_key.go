@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/minibench/mini/runner/evaluate"
 )
 
 // verdictKeySize is the length of the key that seals verdicts, in bytes.
@@ -60,4 +62,11 @@ func makeVerdictKey() (key []byte, err error) {
 		return fail(err)
 	}
 	return readVerdictKey()
+}
+
+// ownVerdict says whether the user made the record of a verdict. The key is read
+// each time: an evaluation may have made it meanwhile.
+func ownVerdict(record []byte) bool {
+	key, err := readVerdictKey()
+	return err == nil && evaluate.Sealed(record, key)
 }

@@ -80,7 +80,7 @@ func (src *exportSource) add(path string) error {
 func (src *exportSource) addInstance(run *runner.Run, in runner.Instance) int {
 	var tries []export.Try
 	var known []runner.Attempt
-	verdicts := run.Verdicts(in.ID)
+	verdicts := run.Verdicts(in.ID, ownVerdict)
 	for _, a := range in.Attempts {
 		h, err := firstOf(a.Journal)
 		if err != nil {

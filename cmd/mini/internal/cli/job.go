@@ -90,6 +90,7 @@ func (j *job) run(ctx, kill context.Context, s Streams) error {
 		return errors.Join(before(err), boxes.Close())
 	}
 	defer folder.Close() //nolint:errcheck // the lock ends with the process
+	folder.OwnVerdicts(ownVerdict)
 	var g *judge
 	d := &desk{folder: folder, models: j.models, images: boxes.images}
 	log = runner.NewLog(folder, func(e runner.Event) { //nolint:contextcheck // what an event starts has the judge's context

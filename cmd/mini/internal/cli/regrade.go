@@ -74,6 +74,7 @@ func (o *regradeOptions) run(ctx context.Context, s Streams, dir string) error {
 			return before(err)
 		}
 		defer folder.Close() //nolint:errcheck // the lock ends with the process
+		folder.OwnVerdicts(ownVerdict)
 	}
 	found, err := regrade.Find(dir)
 	if err != nil {
