@@ -192,7 +192,7 @@ type result struct {
 	// it had been written to the provider by then.
 	cancelled, sent bool
 	after           time.Duration
-	tokens          int64 // 0 where nobody said
+	tokens          int64 // 0 if unknown
 	limits          model.Limits
 }
 

@@ -204,7 +204,7 @@ func (s *search) walk(path, real string) {
 		case slices.Contains(logNames, name) || slices.Contains(traces, name):
 			has[name] = !isLink || s.staysIn(at)
 		case isLink:
-			if info, err := os.Stat(at); err == nil && info.IsDir() { // a link to nowhere is nobody's log
+			if info, err := os.Stat(at); err == nil && info.IsDir() { // a link without a target is no log
 				s.links = append(s.links, at)
 			}
 		}
