@@ -2,13 +2,11 @@ package datasets
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // merge makes one row of two with the same id. Columns that both have must
@@ -41,7 +39,7 @@ func merge(a, b origin) (origin, error) {
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// sameColumn reads the columns that have two spellings as parseRow does.
+// sameColumn reads the columns that have two spellings as fromColumns does.
 func sameColumn(name string, a, b json.RawMessage) bool {
 	switch name {
 	case "FAIL_TO_PASS", "PASS_TO_PASS":
@@ -82,34 +80,19 @@ func sameValue(a, b any) bool {
 		return ok && slices.EqualFunc(a, b, sameValue)
 	case json.Number:
 		b, ok := b.(json.Number)
-		return ok && (a == b || plain(string(a)) == plain(string(b)))
+		return ok && sameNumber(a, b)
 	}
 	return a == b
 }
 
-// number is sign, digits without zeros at either end, and power of ten.
-type number struct {
-	negative bool
-	digits   string
-	power    int
-}
-
-// plain takes a number of JSON apart, so that 1.50e1 and 15 are the same and
-// no digit of a long one is lost.
-func plain(s string) number {
-	var n number
-	s, n.negative = strings.CutPrefix(s, "-")
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	all := strings.TrimLeft(whole+fraction, "0")
-	n.digits = strings.TrimRight(all, "0")
-	if n.digits == "" {
-		return number{} // zero, whatever its sign and power
+// sameNumber compares what is written in two ways, as 1.50e1 and 15, by more
+// digits than any dataset has.
+func sameNumber(a, b json.Number) bool {
+	const bits, longest = 1024, 300
+	if a == b || len(a) > longest || len(b) > longest {
+		return a == b
 	}
-	power, err := strconv.Atoi(cmp.Or(exponent, "0"))
-	if err != nil {
-		return number{digits: s, negative: n.negative} // beyond all bounds: the same only as itself
-	}
-	n.power = power - len(fraction) + len(all) - len(n.digits)
-	return n
+	x, _, errX := big.ParseFloat(string(a), 10, bits, big.ToNearestEven)
+	y, _, errY := big.ParseFloat(string(b), 10, bits, big.ToNearestEven)
+	return errX == nil && errY == nil && !x.IsInf() && x.Cmp(y) == 0
 }

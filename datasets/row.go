@@ -10,21 +10,26 @@ import (
 	"unicode/utf8"
 )
 
-// parseRow makes an instance of one row. Columns may be missing, except
-// instance_id and problem_statement; those that are there must be of their
-// kind.
-func parseRow(data []byte) (Instance, error) {
-	var row map[string]json.RawMessage
+// columnsOf reads one row of JSON, and the id that it has.
+func columnsOf(data []byte) (row map[string]json.RawMessage, id string, err error) {
 	if err := json.Unmarshal(data, &row); err != nil {
-		return Instance{}, explain(err)
+		return nil, "", explain(err)
 	}
 	if row == nil {
-		return Instance{}, errors.New("not an object")
+		return nil, "", errors.New("not an object")
 	}
-	return fromColumns(row)
+	if err := text(row, "instance_id", &id); err != nil {
+		return nil, "", err
+	}
+	if id == "" {
+		return nil, "", errors.New("instance_id is missing or empty")
+	}
+	return row, id, checkID(id)
 }
 
-// fromColumns is parseRow for a row whose columns are apart already.
+// fromColumns makes an instance of one row. Columns may be missing, except
+// instance_id and problem_statement; those that are there must be of their
+// kind.
 func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 	in := Instance{Row: row}
 	for _, c := range []struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -134,7 +133,7 @@ func (sh *shard) jsonIDs(ctx context.Context, kind content, sum io.Writer, f fun
 		return err
 	}
 	err = eachRow(ctx, r, func(row int, raw []byte) error {
-		id, err := rowID(raw)
+		_, id, err := columnsOf(raw)
 		if err != nil {
 			return fmt.Errorf("row %d: %w", row, err)
 		}
@@ -168,17 +167,14 @@ func (sh *shard) jsonRows(ctx context.Context, kind content, want func(string) b
 		return err
 	}
 	return eachRow(ctx, r, func(row int, raw []byte) error {
-		id, err := rowID(raw)
+		columns, id, err := columnsOf(raw)
 		if err != nil {
 			return fmt.Errorf("row %d: %w", row, err)
 		}
 		if !want(id) {
 			return nil
 		}
-		in, err := parseRow(raw)
-		if err == nil && in.ID != id {
-			err = errors.New("instance_id cannot be told for sure")
-		}
+		in, err := fromColumns(columns)
 		if err != nil {
 			return fmt.Errorf("row %d: %w", row, err)
 		}
