@@ -1,6 +1,7 @@
 package trajectories
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -31,34 +32,95 @@ func Read(path string) iter.Seq2[Record, error] {
 
 // Scan is Read for bytes that come from elsewhere; name stands in errors.
 func Scan(name string, r io.Reader) iter.Seq2[Record, error] {
-	return scan(name, r, maxLine)
-}
-
-// scan holds one line at a time, of at most limit bytes.
-func scan(name string, r io.Reader, limit int) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		l := linesOf(r)
-		defer l.release()
-		for n := 1; ; n++ {
-			line, err := l.next(limit)
-			if err != nil && !errors.Is(err, io.EOF) {
-				yield(Record{}, fmt.Errorf("%s:%d: %w", name, n, err))
+		for l, err := range scan(name, r) {
+			if !yield(l.Record, err) {
 				return
 			}
-			whole := err == nil
-			if !whole && len(line) == 0 {
+		}
+	}
+}
+
+// Skim is Scan for who needs records of some types only.
+func Skim(name string, r io.Reader, want func(Type) bool) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for r, err := range Scan(name, r) {
+			if (err != nil || want(r.Type)) && !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// Lean is the data of a call without what its provider said word by word, which
+// is the bulk of it.
+func Lean(call json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(call, &fields) != nil {
+		return call
+	}
+	delete(fields, "raw")
+	lean, err := encode(fields)
+	if err != nil {
+		return call
+	}
+	return lean
+}
+
+// scannedRecord is a record with the bytes of its line. Only the last line of a
+// file may have no line feed.
+type scannedRecord struct {
+	Record
+	size   int64
+	closed bool // by a line feed
+}
+
+// scan holds one line at a time.
+func scan(name string, r io.Reader) iter.Seq2[scannedRecord, error] {
+	return func(yield func(scannedRecord, error) bool) {
+		in := bufio.NewReaderSize(r, 64<<10)
+		var buf []byte
+		for n := 1; ; n++ {
+			line, err := ReadLine(in, buf[:0])
+			if err != nil && !errors.Is(err, io.EOF) {
+				yield(scannedRecord{}, fmt.Errorf("%s:%d: %w", name, n, err))
+				return
+			}
+			closed := err == nil
+			if len(line) == 0 {
 				return
 			}
 			rec, err := parseRecord(line, n == 1)
 			if err != nil {
-				if whole || errors.Is(err, errFormat) {
-					yield(Record{}, fmt.Errorf("%s:%d: %w", name, n, err))
+				if closed || errors.Is(err, errFormat) {
+					yield(scannedRecord{}, fmt.Errorf("%s:%d: %w", name, n, err))
 				}
 				return // torn
 			}
-			if !yield(rec, nil) || !whole {
+			if !yield(scannedRecord{rec, int64(len(line)), closed}, nil) || !closed {
 				return
 			}
+			if buf = line; cap(buf) > keptBuffer {
+				buf = nil
+			}
+		}
+	}
+}
+
+// keptBuffer is the largest buffer for lines that is used again, in bytes.
+const keptBuffer = 1 << 20
+
+// ReadLine appends the next line to buf, with its line feed; io.EOF means that
+// it has none. A line of more than 512 MB is an error.
+func ReadLine(in *bufio.Reader, buf []byte) ([]byte, error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(buf)+len(part) > maxLine {
+			return nil, fmt.Errorf("line of more than %d bytes", maxLine)
+		}
+		buf = append(buf, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return buf, err
 		}
 	}
 }

@@ -147,13 +147,13 @@ func (g *gatherer) take(r Record) error {
 		err = json.Unmarshal(r.Data, g.t.Import)
 	case TypeMessage:
 		e := Entry{Record: r.ID, Time: r.Time}
-		if err = e.unmarshal(r.Data); err == nil {
+		if err = json.Unmarshal(r.Data, &e.Message); err == nil {
 			g.message(e)
 		}
 	case TypeCall:
 		g.failed()
 		g.call = &Call{}
-		if err = g.call.unmarshal(r.Data); err == nil && g.call.Tree != "" {
+		if err = json.Unmarshal(r.Data, g.call); err == nil && g.call.Tree != "" {
 			g.left(g.call.Tree)
 		}
 	case TypeContext:

@@ -1,14 +1,12 @@
 package trajectories
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
-	"strconv"
 )
 
 // Branch is Read without what was left behind: where an interrupted attempt went
@@ -140,67 +138,22 @@ type survey struct {
 	closed bool  // the last of them has its end
 }
 
-// look goes through a journal as scan does, and reads no more of its lines than
-// it must.
+// look goes through a journal, and checks that its records form a tree.
 func look(name string, r io.Reader) (survey, error) {
 	s := survey{closed: true}
-	l := linesOf(r)
-	defer l.release()
-	for n := 1; ; n++ {
-		line, err := l.next(maxLine)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return s, fmt.Errorf("%s:%d: %w", name, n, err)
-		}
-		whole := err == nil
-		if !whole && len(line) == 0 {
-			return s, nil
-		}
-		rec, ok := headOf(line)
-		if !ok || !whole || n == 1 {
-			if rec, err = parseRecord(line, n == 1); err != nil {
-				if whole || errors.Is(err, errFormat) {
-					return s, fmt.Errorf("%s:%d: %w", name, n, err)
-				}
-				return s, nil // torn
-			}
-		}
-		if err := s.add(rec); err != nil {
-			return s, fmt.Errorf("%s:%d: %w", name, n, err)
-		}
-		s.whole, s.closed = s.whole+int64(len(line)), whole
-	}
-}
-
-// headOf is a record without its time and data, from the beginning of a line as
-// Append writes it; false where the line is another one.
-func headOf(line []byte) (Record, bool) {
-	var r Record
-	for _, field := range []struct {
-		key  string
-		into *int
-	}{{`{"id":`, &r.ID}, {`,"parent_id":`, &r.Parent}} {
-		rest, ok := bytes.CutPrefix(line, []byte(field.key))
-		end := bytes.IndexByte(rest, ',')
-		if !ok || end < 0 || end > maxDigits {
-			return r, false
-		}
-		n, err := strconv.Atoi(string(rest[:end]))
+	n := 0
+	for rec, err := range scan(name, r) {
 		if err != nil {
-			return r, false
+			return s, err
 		}
-		*field.into, line = n, rest[end:]
+		n++
+		if err := s.add(rec.Record); err != nil {
+			return s, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		s.whole, s.closed = s.whole+rec.size, rec.closed
 	}
-	rest, ok := bytes.CutPrefix(line, []byte(`,"type":"`))
-	end := bytes.IndexByte(rest, '"')
-	if !ok || end < 1 || bytes.IndexByte(rest[:end], '\\') >= 0 {
-		return r, false
-	}
-	r.Type = Type(rest[:end])
-	return r, true
+	return s, nil
 }
-
-// maxDigits is the longest number of a record.
-const maxDigits = 19
 
 // Continue opens the journal of an interrupted attempt to go on after the record
 // that the Resume names. What stands between is left behind (see Branch), and is

@@ -1,0 +1,93 @@
+package trajectories
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/minibench/mini/model"
+)
+
+// TestVerbatim tries every byte in every place of a text that is longer than what
+// is looked at in one go.
+func TestVerbatim(t *testing.T) {
+	for b := range 256 {
+		c := byte(b)
+		same := c >= ' ' && c < 0x80 && c != '"' && c != '\\'
+		for at := range 20 {
+			text := []byte("all of this is as it is, ~!#[]^_")[:20]
+			text[at] = c
+			want := at
+			if same {
+				want = len(text)
+			}
+			if got := Verbatim(text); got != want || Verbatim(string(text)) != want {
+				t.Errorf("%q: %d and %d, want %d", text, got, Verbatim(string(text)), want)
+			}
+		}
+	}
+}
+
+func TestLean(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"cost":1,"raw":{"a":"}","b":[{}]},"error":"x"}`: `{"cost":1,"error":"x"}`,
+		`{"raw":null}`: `{}`,
+		`{"cost":1}`:   `{"cost":1}`,
+	} {
+		if got := string(Lean(json.RawMessage(data))); got != want {
+			t.Errorf("%s: %s, want %s", data, got, want)
+		}
+	}
+}
+
+// TestTranscriptRecords: what a transcript gives is gathered to the same
+// transcript.
+func TestTranscriptRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := Create(path, Header{InstanceID: "a", ModelName: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := Message{Message: model.Message{Role: model.Assistant, Content: "r"}, Cause: CauseReply, Actions: []string{"one", "two", "three"}}
+	told := Message{Message: model.Message{Role: model.User}, Cause: CauseObservation}
+	for _, r := range []struct {
+		t    Type
+		data any
+	}{
+		{TypeExecution, Execution{Command: "setup"}},
+		{TypeMessage, Message{Message: model.Message{Role: model.User, Content: "p"}, Cause: CausePrompt}},
+		{TypeCall, Call{Cost: 1}},
+		{TypeMessage, reply},
+		{TypeExecution, Execution{Command: "one", ExitCode: 3}},
+		{TypeMessage, told},
+		{TypeExecution, Execution{Command: "two"}},
+		{TypeMessage, told},
+		{TypeExecution, Execution{Command: "three"}}, // nobody is told
+		{TypeContext, Context{Sent: []ContextPart{{From: 3, To: 3}}}},
+		{TypeCall, Call{Cost: 2}},
+		{TypeMessage, reply},
+		{TypeCall, Call{Error: "503"}},
+		{TypeDiff, Diff{Base: "b"}},
+		{TypeOutcome, Outcome{Class: Submitted, Submission: Bytes("x")}},
+	} {
+		if _, err := j.Append(r.t, r.data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want, err := Gather(Read(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Gather(want.Records())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("transcript (-journal +again):\n%s", diff)
+	}
+}
