@@ -117,7 +117,7 @@ var rules = []rule{
 var with = map[string]string{"agent/protocol": "agent", "agent/events": "agent", "agent/pictures": "agent", "runner/rootdir": "runner"}
 
 // heavy are clients that only leaf packages, and the command, may link.
-var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/anthropics/anthropic-sdk-go", "github.com/modelcontextprotocol/go-sdk"}
+var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/modelcontextprotocol/go-sdk"}
 
 func TestImportsPointInward(t *testing.T) {
 	for _, r := range rules {

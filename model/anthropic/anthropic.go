@@ -1,16 +1,15 @@
 package anthropic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/transport"
@@ -21,11 +20,11 @@ const maxResponse = 64 << 20
 
 // Model asks one model of one server. It is safe for concurrent use.
 type Model struct {
-	config  Config
-	fields  map[string]json.RawMessage
-	options []option.RequestOption
-	http    *http.Client
-	redact  transport.Redactor
+	config Config
+	fields map[string]json.RawMessage
+	header map[string]string
+	http   *http.Client
+	redact transport.Redactor
 }
 
 var _ model.Model = (*Model)(nil)
@@ -45,30 +44,24 @@ func New(c Config) (*Model, error) {
 	if c.Idle == 0 {
 		c.Idle = DefaultIdle
 	}
-	m := &Model{config: c, fields: fields, options: c.options(beta), http: c.HTTPClient, redact: transport.NewRedactor(c.key())}
+	m := &Model{config: c, fields: fields, header: c.header(beta), http: c.HTTPClient, redact: transport.NewRedactor(c.key())}
 	if m.http == nil {
 		m.http = &http.Client{Transport: transport.ForManyWorkers()}
 	}
 	return m, nil
 }
 
-// options are those of every request. The client library would look around in
-// the environment for keys, profiles and tracers, and try again on its own.
-func (c Config) options(beta string) []option.RequestOption {
-	options := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(), option.WithoutOpenTelemetry(), option.WithMaxRetries(0),
-		option.WithBaseURL(c.baseURL()),
-	}
-	if key := c.key(); key != "" {
-		options = append(options, option.WithAPIKey(key))
-	}
-	for name, value := range c.Headers {
-		options = append(options, option.WithHeader(name, value))
-	}
+// apiVersion is the version of the API that the package speaks.
+const apiVersion = "2023-06-01"
+
+// header is what every request's header gets on top of the key.
+func (c Config) header(beta string) map[string]string {
+	header := map[string]string{"anthropic-version": apiVersion}
+	maps.Copy(header, c.Headers)
 	if beta != "" {
-		options = append(options, option.WithHeader("anthropic-beta", beta))
+		header["anthropic-beta"] = beta
 	}
-	return options
+	return header
 }
 
 // Close ends the idle connections.
@@ -112,8 +105,8 @@ func (m *Model) ask(ctx context.Context, x *transport.Exchange, messages []model
 	}
 	raw, taken, err := m.exchange(ctx, x, request)
 	if err != nil {
-		var reply model.Reply
-		if reply.Usage = usageOf(taken); reply.Usage != (model.Usage{}) {
+		reply := model.Reply{Usage: taken}
+		if taken != (model.Usage{}) {
 			bill(&reply, m.config.Price)
 		}
 		return reply, err
@@ -126,22 +119,28 @@ func (m *Model) newExchange() *transport.Exchange {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &transport.Exchange{Base: base, Fields: m.fields, Idle: m.config.Idle, Limit: maxResponse, Redact: m.redact}
+	return &transport.Exchange{Base: base, Fields: m.fields, Headers: m.header, Idle: m.config.Idle, Limit: maxResponse, Redact: m.redact}
 }
 
 // exchange returns the answer as a message object, streamed or not, or beside
 // an error what the beginning of one said that it takes.
-func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk.MessageNewParams) (json.RawMessage, sdk.Usage, error) {
-	options := []option.RequestOption{
-		option.WithHTTPClient(&http.Client{Transport: x, CheckRedirect: x.SameServer, Jar: m.http.Jar}),
+func (m *Model) exchange(ctx context.Context, x *transport.Exchange, r *request) (json.RawMessage, model.Usage, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, model.Usage{}, fmt.Errorf("write request: %w", err)
 	}
-	if m.config.Stream {
-		options = append(options, option.WithJSONSet("stream", true))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.config.baseURL()+"/v1/messages", bytes.NewReader(body))
+	if err != nil {
+		return nil, model.Usage{}, fmt.Errorf("make request: %w", err)
 	}
-	var resp *http.Response
-	client := sdk.NewClient(m.options...)
-	if err := client.Post(ctx, "v1/messages", request, &resp, options...); err != nil {
-		return nil, sdk.Usage{}, err
+	req.Header.Set("Content-Type", "application/json")
+	if key := m.config.key(); key != "" {
+		req.Header.Set("X-Api-Key", key)
+	}
+	client := &http.Client{Transport: x, CheckRedirect: x.SameServer, Jar: m.http.Jar}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, model.Usage{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	// What came decides, and not what was asked for: some servers know one way.
@@ -151,7 +150,7 @@ func (m *Model) exchange(ctx context.Context, x *transport.Exchange, request sdk
 		return receive(resp.Body, told)
 	}
 	raw, err := io.ReadAll(resp.Body)
-	return raw, sdk.Usage{}, err
+	return raw, model.Usage{}, err
 }
 
 // broken is an answer that makes no sense; asking again may help.

@@ -7,47 +7,90 @@ import (
 	"fmt"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/transport"
 )
 
+// answer is a message object.
+type answer struct {
+	Type    string             `json:"type"`
+	Error   json.RawMessage    `json:"error"`
+	Model   string             `json:"model"`
+	Content *[]json.RawMessage `json:"content"` // nil where it is missing
+	// StopReason is empty in an answer that is not complete.
+	StopReason  string `json:"stop_reason"`
+	StopDetails struct {
+		Category    string `json:"category"`
+		Explanation string `json:"explanation"`
+	} `json:"stop_details"`
+	Usage usage `json:"usage"`
+}
+
+// usage counts tokens: those of the input that the cache has nothing to do
+// with, and the others.
+type usage struct {
+	Input       count `json:"input_tokens"`
+	CacheRead   count `json:"cache_read_input_tokens"`
+	CacheWrite  count `json:"cache_creation_input_tokens"`
+	CacheWrites struct {
+		Hour count `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
+	Output  count `json:"output_tokens"`
+	Details struct {
+		Thinking count `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// count is a number of tokens; 0 where a server says something else.
+type count int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *count) UnmarshalJSON(data []byte) error {
+	var n int64
+	if json.Unmarshal(data, &n) != nil {
+		n = 0
+	}
+	*c = count(transport.Tokens(n))
+	return nil
+}
+
+// part is a block of an answer. Of other kinds than these only the raw text is
+// of interest.
+type part struct {
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	Thinking string          `json:"thinking"`
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Input    json.RawMessage `json:"input"`
+
+	raw json.RawMessage
+}
+
 // parseReply reads a message object. An answer that was withheld comes with
 // its usage beside the error.
 func parseReply(body []byte, price model.Price) (model.Reply, error) {
-	var head struct {
-		Type  string          `json:"type"`
-		Error json.RawMessage `json:"error"`
-		// Nil where it is missing: the client library would say "".
-		Content *[]json.RawMessage `json:"content"`
-	}
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&raw); err != nil {
 		return model.Reply{}, foreign("read answer: %w", err)
 	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return model.Reply{}, foreign("read answer: %w", err)
-	}
-	if head.Type == "error" || (len(head.Error) > 0 && string(head.Error) != "null") {
+	var a answer
+	err := json.Unmarshal(raw, &a)
+	switch {
+	case a.Type == "error" || (len(a.Error) > 0 && string(a.Error) != "null"):
 		return model.Reply{}, failed(raw)
-	}
-	if head.Content == nil {
+	case err != nil:
+		return model.Reply{}, foreign("read answer: %w", err)
+	case a.Content == nil:
 		return model.Reply{}, foreign("the answer has no content")
 	}
-	var m sdk.Message
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return model.Reply{}, foreign("read answer: %w", err)
-	}
-	message, err := messageOf(m.Content)
+	message, err := messageOf(*a.Content)
 	if err != nil {
 		return model.Reply{}, err
 	}
-	reply := model.Reply{
-		Message: message, Finish: finishOf(m.StopReason), Usage: usageOf(m.Usage), Model: m.Model, Raw: raw,
-	}
+	reply := model.Reply{Message: message, Finish: finishOf(a.StopReason), Usage: a.Usage.total(), Model: a.Model, Raw: raw}
 	bill(&reply, price)
-	return reply, checkFinish(m)
+	return reply, checkFinish(a)
 }
 
 // bill says what an answer cost, or that nobody knows.
@@ -61,37 +104,41 @@ func bill(r *model.Reply, price model.Price) {
 
 // messageOf takes the blocks of an answer apart. What is more than text and
 // calls after it is kept as it came.
-func messageOf(blocks []sdk.ContentBlockUnion) (model.Message, error) {
+func messageOf(content []json.RawMessage) (model.Message, error) {
 	m := model.Message{Role: model.Assistant}
+	var parts []part
 	var thoughts []string
 	var text strings.Builder
 	keep, before := false, ""
-	for _, b := range blocks {
-		switch b.Type {
+	for _, raw := range content {
+		p := part{raw: raw}
+		if err := json.Unmarshal(raw, &p); err != nil || p.Type == "" {
+			return m, foreign("read answer: a part of it is of no kind")
+		}
+		switch p.Type {
 		case "text":
 			if before != "text" && text.Len() > 0 {
 				text.WriteString("\n\n") // something else stood between
 			}
-			text.WriteString(b.Text)
+			text.WriteString(p.Text)
 			keep = keep || len(m.Calls) > 0
 		case "thinking":
-			thoughts = append(thoughts, b.Thinking)
+			thoughts = append(thoughts, p.Thinking)
 			keep = true
 		case "tool_use":
-			m.Calls = append(m.Calls, model.Call{ID: b.ID, Name: b.Name, Arguments: arguments(b.Input)})
-		case "":
-			return m, foreign("read answer: a part of it is of no kind")
+			m.Calls = append(m.Calls, model.Call{ID: p.ID, Name: p.Name, Arguments: arguments(p.Input)})
 		default:
 			keep = true
 		}
-		before = b.Type
+		before = p.Type
+		parts = append(parts, p)
 	}
 	m.Content, m.Reasoning = text.String(), strings.Join(thoughts, "\n\n")
 	if !keep {
 		return m, nil
 	}
 	var err error
-	m.Kept, err = keptOf(blocks)
+	m.Kept, err = keptOf(parts)
 	return m, err
 }
 
@@ -112,16 +159,16 @@ type kept struct {
 
 // keptOf keeps the blocks of an answer for being sent back. The API itself
 // does not take texts of spaces, which it writes between thinking and calls.
-func keptOf(blocks []sdk.ContentBlockUnion) (json.RawMessage, error) {
+func keptOf(parts []part) (json.RawMessage, error) {
 	var k kept
-	for _, b := range blocks {
-		if b.Type == "text" && strings.TrimSpace(b.Text) == "" {
+	for _, p := range parts {
+		if p.Type == "text" && strings.TrimSpace(p.Text) == "" {
 			continue
 		}
-		raw := json.RawMessage(b.RawJSON())
-		if b.Type == "tool_use" && !object(b.Input) {
+		raw := p.raw
+		if p.Type == "tool_use" && !isObject(p.Input) {
 			var err error
-			if raw, err = json.Marshal(toolUse(model.Call{ID: b.ID, Name: b.Name, Arguments: arguments(b.Input)})); err != nil {
+			if raw, err = json.Marshal(toolUse(model.Call{ID: p.ID, Name: p.Name, Arguments: arguments(p.Input)})); err != nil {
 				return nil, broken("read answer: %w", err)
 			}
 		}
@@ -134,45 +181,50 @@ func keptOf(blocks []sdk.ContentBlockUnion) (json.RawMessage, error) {
 	return raw, nil
 }
 
+// Reasons for the end of an answer that end the attempt too.
+const (
+	stopRefusal = "refusal"
+	stopContext = "model_context_window_exceeded"
+)
+
 // finishOf translates the reasons that mini tells apart.
-func finishOf(r sdk.StopReason) model.Finish {
-	switch r {
-	case sdk.StopReasonEndTurn, sdk.StopReasonStopSequence:
+func finishOf(reason string) model.Finish {
+	switch reason {
+	case "end_turn", "stop_sequence":
 		return model.FinishStop
-	case sdk.StopReasonMaxTokens:
+	case "max_tokens":
 		return model.FinishLength
-	case sdk.StopReasonToolUse:
+	case "tool_use":
 		return model.FinishTools
-	case sdk.StopReasonRefusal:
+	case stopRefusal:
 		return model.FinishFilter
 	}
-	return model.Finish(r)
+	return model.Finish(reason)
 }
 
 // checkFinish refuses answers that are none.
-func checkFinish(m sdk.Message) error {
-	switch m.StopReason {
+func checkFinish(a answer) error {
+	switch a.StopReason {
 	case "":
 		return broken("the answer ended before it was complete (no stop_reason)")
-	case sdk.StopReasonRefusal:
-		why := strings.Trim(fmt.Sprintf("%s: %s", m.StopDetails.Category, m.StopDetails.Explanation), ": ")
+	case stopRefusal:
+		why := strings.Trim(a.StopDetails.Category+": "+a.StopDetails.Explanation, ": ")
 		if why == "" {
 			why = "it does not say why"
 		}
 		return &model.Error{Status: model.ContentRefused, Err: fmt.Errorf("the provider withheld the answer: %.1000s", why)}
-	case sdk.StopReasonModelContextWindowExceeded:
+	case stopContext:
 		return &model.Error{Status: model.ContextWindowExceeded, Err: errors.New("the answer came to the end of the context window")}
 	}
 	return nil
 }
 
-// usageOf counts as mini does: the API's input tokens are those that the cache
-// has nothing to do with.
-func usageOf(u sdk.Usage) model.Usage {
-	read, write := transport.Tokens(u.CacheReadInputTokens), transport.Tokens(u.CacheCreationInputTokens)
+// total counts as mini does: the cache's tokens are a part of the prompt.
+func (u usage) total() model.Usage {
+	read, write := int64(u.CacheRead), int64(u.CacheWrite)
 	return model.Usage{
-		Prompt: transport.Tokens(u.InputTokens) + read + write, Completion: transport.Tokens(u.OutputTokens),
-		CacheRead: read, CacheWrite: write, CacheWriteHour: min(write, transport.Tokens(u.CacheCreation.Ephemeral1hInputTokens)),
-		Reasoning: transport.Tokens(u.OutputTokensDetails.ThinkingTokens),
+		Prompt: int64(u.Input) + read + write, Completion: int64(u.Output),
+		CacheRead: read, CacheWrite: write, CacheWriteHour: min(write, int64(u.CacheWrites.Hour)),
+		Reasoning: int64(u.Details.Thinking),
 	}
 }

@@ -1,59 +1,104 @@
 package anthropic
 
 import (
-	"slices"
+	"encoding/json"
 	"strings"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"github.com/minibench/mini/model"
 )
 
 // request is the body of a request, but for what Kwargs say.
-func (m *Model) request(messages []model.Message) (sdk.MessageNewParams, error) {
+type request struct {
+	Model     string  `json:"model"`
+	MaxTokens int64   `json:"max_tokens"`
+	System    []block `json:"system,omitempty"`
+	Tools     []tool  `json:"tools,omitempty"`
+	Messages  []*turn `json:"messages"`
+	Stream    bool    `json:"stream,omitempty"`
+}
+
+// tool is one that the model may call.
+type tool struct {
+	Name         string          `json:"name"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+	CacheControl *cachePoint     `json:"cache_control,omitempty"`
+}
+
+// block is a part of a message.
+type block struct {
+	Type         string          `json:"type"`
+	Text         string          `json:"text,omitempty"`
+	Source       *source         `json:"source,omitempty"` // of an image
+	ID           string          `json:"id,omitempty"`     // this and the next two: of a tool_use
+	Name         string          `json:"name,omitempty"`
+	Input        json.RawMessage `json:"input,omitempty"`
+	ToolUseID    string          `json:"tool_use_id,omitempty"` // this and the next two: of a tool_result
+	Content      []block         `json:"content,omitempty"`
+	IsError      bool            `json:"is_error,omitempty"`
+	CacheControl *cachePoint     `json:"cache_control,omitempty"`
+
+	// raw is the block as the API sent it, instead of everything else.
+	raw json.RawMessage
+}
+
+// MarshalJSON implements json.Marshaler.
+func (b block) MarshalJSON() ([]byte, error) {
+	if b.raw != nil {
+		return b.raw, nil
+	}
+	type fields block // without this method
+	return json.Marshal(fields(b))
+}
+
+// source is the file of an image.
+type source struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"`
+}
+
+// cachePoint is where the provider's cache may begin again.
+type cachePoint struct {
+	Type string `json:"type"`
+	TTL  string `json:"ttl,omitempty"`
+}
+
+func textBlock(text string) block { return block{Type: "text", Text: text} }
+
+// request is what asks for the next message of a conversation.
+func (m *Model) request(messages []model.Message) (*request, error) {
 	system, rest := systemOf(messages)
 	turns, err := turnsOf(rest)
 	if err != nil {
-		return sdk.MessageNewParams{}, err
+		return nil, err
 	}
-	p := sdk.MessageNewParams{
-		Model: m.config.Name, MaxTokens: m.config.maxTokens(m.fields), System: system, Tools: toolsOf(m.config.Tools),
+	r := &request{
+		Model: m.config.Name, MaxTokens: m.config.maxTokens(m.fields), System: system,
+		Messages: turns, Stream: m.config.Stream,
 	}
-	for _, t := range turns {
-		p.Messages = append(p.Messages, sdk.MessageParam{Role: t.role, Content: t.blocks()})
+	for _, t := range m.config.Tools {
+		r.Tools = append(r.Tools, tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
 	}
 	if _, own := m.fields["cache_control"]; !own && m.config.Cache != CacheOff {
-		mark(&p, m.config.Cache)
+		r.mark(m.config.Cache)
 	}
-	return p, nil
+	return r, nil
 }
 
 // systemOf takes the system messages off the beginning. Later ones are the
 // user's, to the API.
-func systemOf(messages []model.Message) ([]sdk.TextBlockParam, []model.Message) {
-	var system []sdk.TextBlockParam
+func systemOf(messages []model.Message) ([]block, []model.Message) {
+	var system []block
 	for i, m := range messages {
 		if m.Role != model.System {
 			return system, messages[i:]
 		}
 		if strings.TrimSpace(m.Content) != "" {
-			system = append(system, sdk.TextBlockParam{Text: m.Content})
+			system = append(system, textBlock(m.Content))
 		}
 	}
 	return system, nil
-}
-
-func toolsOf(tools []model.Definition) []sdk.ToolUnionParam {
-	var out []sdk.ToolUnionParam
-	for _, t := range tools {
-		tool := sdk.ToolParam{Name: t.Name, InputSchema: param.Override[sdk.ToolInputSchemaParam](t.Parameters)}
-		if t.Description != "" {
-			tool.Description = sdk.String(t.Description)
-		}
-		out = append(out, sdk.ToolUnionParam{OfTool: &tool})
-	}
-	return out
 }
 
 // marks is at how many of the user's turns the cache may begin again. With
@@ -63,27 +108,22 @@ const marks = 2
 // mark sets the points up to which the provider keeps a request. The last one
 // is what the next step reads; the one before it is what the last step wrote,
 // however many blocks a turn has (the provider itself looks back over twenty).
-func mark(p *sdk.MessageNewParams, cache string) {
-	point := sdk.NewCacheControlEphemeralParam()
+func (r *request) mark(cache string) {
+	point := &cachePoint{Type: "ephemeral"}
 	if cache == CacheHour {
-		point.TTL = sdk.CacheControlEphemeralTTLTTL1h
+		point.TTL = CacheHour
 	}
 	switch {
-	case len(p.System) > 0:
-		p.System[len(p.System)-1].CacheControl = point // tools come before it
-	case len(p.Tools) > 0:
-		p.Tools[len(p.Tools)-1].OfTool.CacheControl = point
+	case len(r.System) > 0:
+		r.System[len(r.System)-1].CacheControl = point // tools come before it
+	case len(r.Tools) > 0:
+		r.Tools[len(r.Tools)-1].CacheControl = point
 	}
 	left := marks
-	for _, message := range slices.Backward(p.Messages) {
-		if message.Role != sdk.MessageParamRoleUser {
-			continue
-		}
-		if c := message.Content[len(message.Content)-1].GetCacheControl(); c != nil {
-			*c = point
-		}
-		if left--; left == 0 {
-			return
+	for i := len(r.Messages) - 1; i >= 0 && left > 0; i-- {
+		if t := r.Messages[i]; t.Role == user {
+			t.Content[len(t.Content)-1].CacheControl = point
+			left--
 		}
 	}
 }

@@ -9,18 +9,17 @@ import (
 	"io"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/transport"
 )
 
 // receive puts a streamed answer together. The data of an event says what it
 // is, so its name is not needed: some proxies lose it. Beside an error it says
 // what the answer had taken by then. Pieces are told of as they come.
-func receive(body io.Reader, told *transport.Pieces) (json.RawMessage, sdk.Usage, error) {
+func receive(body io.Reader, told *transport.Pieces) (json.RawMessage, model.Usage, error) {
 	f := fold{told: teller{Pieces: told}}
 	raw, err := f.receive(bufio.NewReader(body))
-	return raw, f.message.Usage, err
+	return raw, f.usage(), err
 }
 
 func (f *fold) receive(in *bufio.Reader) (json.RawMessage, error) {
@@ -32,7 +31,7 @@ func (f *fold) receive(in *bufio.Reader) (json.RawMessage, error) {
 				return nil, err
 			}
 			if done {
-				return f.json()
+				return f.json(), nil
 			}
 		}
 		switch {
@@ -44,72 +43,109 @@ func (f *fold) receive(in *bufio.Reader) (json.RawMessage, error) {
 	}
 }
 
-// fold makes one message of the events of a stream.
+// event is one of a stream.
+type event struct {
+	Type    string          `json:"type"`
+	Error   json.RawMessage `json:"error"`
+	Message object          `json:"message"`       // of message_start
+	Index   int             `json:"index"`         // of the block
+	Block   object          `json:"content_block"` // of content_block_start
+	Delta   object          `json:"delta"`         // of content_block_delta and message_delta
+	Usage   object          `json:"usage"`         // of message_delta
+}
+
+// object is one whose fields need not be known.
+type object map[string]json.RawMessage
+
+// text is a field that is a string; empty where it is none.
+func (o object) text(name string) string {
+	var s string
+	_ = json.Unmarshal(o[name], &s) // else it stays empty
+	return s
+}
+
+// merge sets fields as another object has them, but for those that it has no
+// value for.
+func (o object) merge(from object) {
+	for name, value := range from {
+		if _, known := o[name]; !known || string(value) != "null" {
+			o[name] = value
+		}
+	}
+}
+
+// fold makes one message of the events of a stream, fields that are not known
+// here included.
 type fold struct {
-	message sdk.Message
-	started bool
-	// growing are the blocks that are not complete, by index: the library joins
-	// strings part by part, at a cost that grows with their square.
-	growing map[int64]*growing
-	// torn are the arguments of calls that are no JSON, by block. The library
-	// drops these; who wrote them is to be told.
-	torn map[int64]string
-	told teller
+	message object // nil before message_start
+	counts  object // its usage
+	blocks  []*growing
+	told    teller
 }
 
 // add takes the data of the next event, and says whether it was the last one.
 func (f *fold) add(data []byte) (done bool, err error) {
-	var kind struct {
-		Type  string          `json:"type"`
-		Error json.RawMessage `json:"error"`
-	}
-	switch err := json.Unmarshal(data, &kind); {
-	case len(data) == 0:
+	if len(data) == 0 {
 		return false, nil
-	case err != nil:
-		return false, broken("read event: %w", err)
-	case kind.Type == "error" || len(kind.Error) > 0:
+	}
+	var e event
+	err = json.Unmarshal(data, &e)
+	switch {
+	case e.Type == "error" || len(e.Error) > 0:
 		*f = fold{} // who says that he failed charges for nothing
 		return false, failed(data)
-	case kind.Type == "ping":
-		return false, nil
-	case kind.Type == "message_start":
-		f.told.Restart()
-		*f = fold{started: true, told: teller{Pieces: f.told.Pieces}}
-	case !f.started:
-		return false, foreign("the stream begins with %.40q", kind.Type)
-	}
-	var event sdk.MessageStreamEventUnion
-	if err := json.Unmarshal(data, &event); err != nil {
+	case err != nil:
 		return false, broken("read event: %w", err)
+	case e.Type == "ping":
+		return false, nil
+	case e.Type == "message_start" && e.Message != nil:
+		return false, f.start(e.Message)
+	case f.message == nil:
+		return false, foreign("the stream begins with %.40q", e.Type)
 	}
-	switch kind.Type {
+	switch e.Type {
 	case "content_block_start":
-		if f.growing == nil {
-			f.growing = map[int64]*growing{}
+		if e.Index != len(f.blocks) || e.Block == nil {
+			return false, broken("put stream together: block %d begins after %d", e.Index, len(f.blocks))
 		}
-		f.growing[event.Index] = &growing{}
-		f.told.begin(event.ContentBlock.Type, event.ContentBlock.Text, event.ContentBlock.Thinking)
-	case "content_block_delta":
-		g := f.growing[event.Index]
-		if g == nil {
-			return false, broken("put stream together: block %d goes on, and was not begun", event.Index)
+		f.blocks = append(f.blocks, &growing{fields: e.Block})
+		f.told.begin(e.Block.text("type"), e.Block.text("text"), e.Block.text("thinking"))
+	case "content_block_delta", "content_block_stop":
+		if e.Index < 0 || e.Index >= len(f.blocks) || f.blocks[e.Index].ended {
+			return false, broken("put stream together: block %d goes on, and was not begun", e.Index)
 		}
-		if g.add(event.Delta) {
-			f.told.goOn(event.Delta.Text, event.Delta.Thinking)
-			return false, nil
-		}
-	case "content_block_stop":
-		err = f.complete(event.Index)
-	case "message_stop": // blocks may still be open
-		for index := range f.growing {
-			err = errors.Join(err, f.complete(index))
-		}
+		b := f.blocks[e.Index]
+		b.ended = e.Type == "content_block_stop"
+		b.add(e.Delta)
+		f.told.goOn(e.Delta.text("text"), e.Delta.text("thinking"))
+	case "message_delta":
+		f.message.merge(e.Delta)
+		f.counts.merge(e.Usage)
 	}
-	if err = errors.Join(err, f.message.Accumulate(event)); err != nil {
-		return false, broken("put stream together: %w", err)
+	return e.Type == "message_stop", nil
+}
+
+// start begins the message; a server may do so again.
+func (f *fold) start(message object) error {
+	f.told.Restart()
+	*f = fold{message: message, counts: object{}, told: teller{Pieces: f.told.Pieces}}
+	if raw := message["usage"]; len(raw) > 0 {
+		var counts object
+		if err := json.Unmarshal(raw, &counts); err != nil {
+			return broken("read event: usage: %w", err)
+		}
+		f.counts.merge(counts)
 	}
-	return kind.Type == "message_stop", nil
+	return nil
+}
+
+// usage is what the answer took, as far as it is told.
+func (f *fold) usage() model.Usage {
+	var u usage
+	if raw, err := json.Marshal(f.counts); err == nil {
+		_ = json.Unmarshal(raw, &u) // what is no count is not known
+	}
+	return u.total()
 }
 
 // teller tells of texts as they come, with what stands between them in the
@@ -143,92 +179,69 @@ func (t *teller) goOn(text, thinking string) {
 	}
 }
 
-// growing is what came of a block's texts.
-type growing struct{ text, thinking, input, signature strings.Builder }
+// growing is a block and what came of its texts.
+type growing struct {
+	fields                           object
+	text, thinking, input, signature strings.Builder
+	citations                        []json.RawMessage
+	ended                            bool
+}
 
-// add takes a part of a text, and says whether it was one.
-func (g *growing) add(d sdk.MessageStreamEventUnionDelta) bool {
-	switch d.Type {
+// add takes a part of a text.
+func (g *growing) add(delta object) {
+	switch delta.text("type") {
 	case "text_delta":
-		g.text.WriteString(d.Text)
+		g.text.WriteString(delta.text("text"))
 	case "thinking_delta":
-		g.thinking.WriteString(d.Thinking)
+		g.thinking.WriteString(delta.text("thinking"))
 	case "input_json_delta":
-		g.input.WriteString(d.PartialJSON)
+		g.input.WriteString(delta.text("partial_json"))
 	case "signature_delta":
-		g.signature.WriteString(d.Signature)
-	default:
-		return false
-	}
-	return true
-}
-
-// complete gives a block what came of its texts.
-func (f *fold) complete(index int64) error {
-	g := f.growing[index]
-	if g == nil {
-		return fmt.Errorf("block %d ends, and was not begun", index)
-	}
-	delete(f.growing, index)
-	event := sdk.MessageStreamEventUnion{Type: "content_block_delta", Index: index}
-	for kind, part := range map[string]*strings.Builder{
-		"text_delta": &g.text, "thinking_delta": &g.thinking, "input_json_delta": &g.input, "signature_delta": &g.signature,
-	} {
-		if part.Len() == 0 {
-			continue
-		}
-		text := part.String()
-		event.Delta = sdk.MessageStreamEventUnionDelta{Type: kind, Text: text, Thinking: text, PartialJSON: text, Signature: text}
-		if err := f.message.Accumulate(event); err != nil {
-			return err
-		}
-	}
-	f.keepTorn(index)
-	return nil
-}
-
-func (f *fold) keepTorn(index int64) {
-	if input := f.message.Content[index].Input; len(input) > 0 && !json.Valid(input) {
-		if f.torn == nil {
-			f.torn = map[int64]string{}
-		}
-		f.torn[index] = string(input)
+		g.signature.WriteString(delta.text("signature"))
+	case "citations_delta":
+		g.citations = append(g.citations, delta["citation"])
 	}
 }
 
-// json is the message as it would have come in one piece. Arguments that are
-// no JSON stand in it as a string.
-func (f *fold) json() (json.RawMessage, error) {
-	raw := json.RawMessage(f.message.RawJSON())
-	if len(f.torn) == 0 {
-		return raw, nil
-	}
-	var whole map[string]json.RawMessage
-	var content []map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &whole); err != nil {
-		return nil, broken("put stream together: %w", err)
-	}
-	if err := json.Unmarshal(whole["content"], &content); err != nil {
-		return nil, broken("put stream together: %w", err)
-	}
-	for index, input := range f.torn {
-		if int(index) >= len(content) {
-			return nil, broken("put stream together: block %d is missing", index)
+// json is the block as it would have come in one piece. Arguments that are no
+// JSON stand in it as a string.
+func (g *growing) json() json.RawMessage {
+	for name, part := range map[string]*strings.Builder{"text": &g.text, "thinking": &g.thinking, "signature": &g.signature} {
+		if part.Len() > 0 {
+			g.fields[name] = jsonOf(g.fields.text(name) + part.String())
 		}
-		text, err := json.Marshal(input)
-		if err != nil {
-			return nil, fmt.Errorf("put stream together: %w", err)
-		}
-		content[index]["input"] = text
 	}
-	var err error
-	if whole["content"], err = json.Marshal(content); err == nil {
-		raw, err = json.Marshal(whole)
+	if input := g.input.String(); json.Valid([]byte(input)) {
+		g.fields["input"] = json.RawMessage(input)
+	} else if input != "" {
+		g.fields["input"] = jsonOf(input)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("put stream together: %w", err)
+	if len(g.citations) > 0 {
+		g.fields["citations"] = jsonOf(g.citations)
 	}
-	return raw, nil
+	return jsonOf(g.fields)
+}
+
+// json is the message as it would have come in one piece.
+func (f *fold) json() json.RawMessage {
+	content := make([]json.RawMessage, len(f.blocks))
+	for i, b := range f.blocks {
+		content[i] = b.json()
+	}
+	f.message["content"], f.message["usage"] = jsonOf(content), jsonOf(f.counts)
+	return jsonOf(f.message)
+}
+
+// jsonOf is for what was JSON before, or is a string. Letters stay as they are:
+// arguments are shown.
+func jsonOf(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return json.RawMessage("null")
+	}
+	return bytes.TrimSpace(b.Bytes())
 }
 
 // failed makes the error of an error object that came within a stream or an

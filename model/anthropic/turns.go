@@ -1,14 +1,10 @@
 package anthropic
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"github.com/minibench/mini/model"
 )
@@ -23,27 +19,31 @@ const (
 	tornKey = "INVALID_JSON"
 )
 
+// The roles of this API.
+const (
+	user      = "user"
+	assistant = "assistant"
+)
+
 // turn is what one side says until the other one answers.
 type turn struct {
-	role sdk.MessageParamRole
-	// results stand before everything else: the API wants the answers to calls
-	// first, and all of them in one turn.
-	results, rest []sdk.ContentBlockParamUnion
-	calls         []string // ids, of an assistant's turn
-}
+	Role    string  `json:"role"`
+	Content []block `json:"content"`
 
-func (t turn) blocks() []sdk.ContentBlockParamUnion { return slices.Concat(t.results, t.rest) }
+	results int      // how many tool results the content begins with
+	calls   []string // ids, of an assistant's turn
+}
 
 // turnsOf puts messages together, so that both sides take turns.
 func turnsOf(messages []model.Message) ([]*turn, error) {
 	var turns []*turn
 	for _, m := range messages {
-		role := sdk.MessageParamRoleUser
+		role := user
 		if m.Role == model.Assistant {
-			role = sdk.MessageParamRoleAssistant
+			role = assistant
 		}
-		if len(turns) == 0 || turns[len(turns)-1].role != role {
-			turns = append(turns, &turn{role: role})
+		if len(turns) == 0 || turns[len(turns)-1].Role != role {
+			turns = append(turns, &turn{Role: role})
 		}
 		if err := turns[len(turns)-1].add(m); err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ func turnsOf(messages []model.Message) ([]*turn, error) {
 
 func (t *turn) add(m model.Message) error {
 	if m.Role == model.Assistant {
-		t.rest = append(t.rest, assistant(m)...)
+		t.Content = append(t.Content, answerOf(m)...)
 		for _, c := range m.Calls {
 			t.calls = append(t.calls, plainID(c.ID))
 		}
@@ -67,76 +67,71 @@ func (t *turn) add(m model.Message) error {
 	if err != nil {
 		return err
 	}
-	text := m.Content
-	if strings.TrimSpace(text) == "" {
-		text = placeholder
-		if len(images) > 0 {
-			text = ""
-		}
+	var content []block
+	switch {
+	case strings.TrimSpace(m.Content) != "":
+		content = append(content, textBlock(m.Content))
+	case len(images) == 0:
+		content = append(content, textBlock(placeholder))
 	}
+	content = append(content, images...)
 	if m.Role == model.Tool {
-		result := sdk.ToolResultBlockParam{ToolUseID: plainID(m.CallID)}
-		if text != "" {
-			result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfText: &sdk.TextBlockParam{Text: text}})
-		}
-		for _, image := range images {
-			result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfImage: image})
-		}
-		t.results = append(t.results, sdk.ContentBlockParamUnion{OfToolResult: &result})
+		t.addResult(block{Type: "tool_result", ToolUseID: plainID(m.CallID), Content: content})
 		return nil
 	}
-	if text != "" {
-		t.rest = append(t.rest, sdk.NewTextBlock(text))
-	}
-	for _, image := range images {
-		t.rest = append(t.rest, sdk.ContentBlockParamUnion{OfImage: image})
-	}
+	t.Content = append(t.Content, content...)
 	return nil
+}
+
+// addResult adds the answer to a call before everything else: the API wants
+// these first, and all of them in one turn.
+func (t *turn) addResult(b block) {
+	t.Content = slices.Insert(t.Content, t.results, b)
+	t.results++
 }
 
 // answer completes the answers to calls.
 func (t *turn) answer(calls []string) {
 	for _, id := range calls {
-		answered := slices.ContainsFunc(t.results, func(b sdk.ContentBlockParamUnion) bool { return b.OfToolResult.ToolUseID == id })
+		answered := slices.ContainsFunc(t.Content[:t.results], func(b block) bool { return b.ToolUseID == id })
 		if !answered {
-			t.results = append(t.results, sdk.NewToolResultBlock(id, notRun, true))
+			t.addResult(block{Type: "tool_result", ToolUseID: id, Content: []block{textBlock(notRun)}, IsError: true})
 		}
 	}
 }
 
-// assistant is an earlier answer: as it was kept, or of its parts.
-func assistant(m model.Message) []sdk.ContentBlockParamUnion {
-	var out []sdk.ContentBlockParamUnion
+// answerOf is an earlier answer: as it was kept, or of its parts.
+func answerOf(m model.Message) []block {
+	var out []block
 	var k kept
 	if len(m.Kept) > 0 && json.Unmarshal(m.Kept, &k) == nil && len(k.Blocks) > 0 {
-		for _, block := range k.Blocks {
-			out = append(out, param.Override[sdk.ContentBlockParamUnion](block))
+		for _, raw := range k.Blocks {
+			out = append(out, block{raw: raw})
 		}
 		return out
 	}
 	if strings.TrimSpace(m.Content) != "" {
-		out = append(out, sdk.NewTextBlock(m.Content))
+		out = append(out, textBlock(m.Content))
 	}
 	for _, c := range m.Calls {
-		use := toolUse(c)
-		out = append(out, sdk.ContentBlockParamUnion{OfToolUse: &use})
+		out = append(out, toolUse(c))
 	}
 	if len(out) == 0 {
-		out = append(out, sdk.NewTextBlock(placeholder))
+		out = append(out, textBlock(placeholder))
 	}
 	return out
 }
 
-func toolUse(c model.Call) sdk.ToolUseBlockParam {
-	var input any = json.RawMessage(c.Arguments)
-	if !object(json.RawMessage(c.Arguments)) {
-		input = map[string]string{tornKey: c.Arguments}
+func toolUse(c model.Call) block {
+	input := json.RawMessage(c.Arguments)
+	if !isObject(input) {
+		input, _ = json.Marshal(map[string]string{tornKey: c.Arguments}) //nolint:errchkjson // strings
 	}
-	return sdk.ToolUseBlockParam{ID: plainID(c.ID), Name: plainID(c.Name), Input: input}
+	return block{Type: "tool_use", ID: plainID(c.ID), Name: plainID(c.Name), Input: input}
 }
 
-// object says whether arguments are what the API takes as such.
-func object(arguments json.RawMessage) bool {
+// isObject says whether arguments are what the API takes as such.
+func isObject(arguments json.RawMessage) bool {
 	return json.Valid(arguments) && strings.HasPrefix(strings.TrimLeft(string(arguments), " \t\r\n"), "{")
 }
 
@@ -155,8 +150,8 @@ func plainID(id string) string {
 }
 
 // imagesOf refuses what the API would refuse, with a word that helps.
-func imagesOf(images []model.Image) ([]*sdk.ImageBlockParam, error) {
-	var out []*sdk.ImageBlockParam
+func imagesOf(images []model.Image) ([]block, error) {
+	var out []block
 	for _, image := range images {
 		switch image.MediaType {
 		case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -166,9 +161,7 @@ func imagesOf(images []model.Image) ([]*sdk.ImageBlockParam, error) {
 				Hint: "this API takes PNG, JPEG, GIF and WebP",
 			}
 		}
-		out = append(out, &sdk.ImageBlockParam{Source: sdk.ImageBlockParamSourceUnion{OfBase64: &sdk.Base64ImageSourceParam{
-			Data: base64.StdEncoding.EncodeToString(image.Data), MediaType: sdk.Base64ImageSourceMediaType(image.MediaType),
-		}}})
+		out = append(out, block{Type: "image", Source: &source{Type: "base64", MediaType: image.MediaType, Data: image.Data}})
 	}
 	return out, nil
 }

@@ -1,135 +1,89 @@
 package fake_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-
+	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/anthropic"
 	"github.com/minibench/mini/model/fake"
 )
 
-// conversation is one with Anthropic's library, with a tool, thoughts and a
-// system prompt that is cached.
-type conversation struct {
-	client sdk.Client
-	params sdk.MessageNewParams
-}
-
-func converse(l *fake.Memory) *conversation {
-	return &conversation{
-		client: sdk.NewClient(option.WithoutEnvironmentDefaults(), option.WithAPIKey("sk-marker"), option.WithBaseURL("http://fake"),
-			option.WithHTTPClient(client(l)), option.WithMaxRetries(0)),
-		params: sdk.MessageNewParams{
-			Model: "m", MaxTokens: 4096, Thinking: sdk.ThinkingConfigParamOfEnabled(2048),
-			System:   []sdk.TextBlockParam{{Text: "be brief", CacheControl: sdk.NewCacheControlEphemeralParam()}},
-			Messages: []sdk.MessageParam{sdk.NewUserMessage(sdk.NewTextBlock("hello"))},
-			Tools: []sdk.ToolUnionParam{{OfTool: &sdk.ToolParam{Name: "bash", InputSchema: sdk.ToolInputSchemaParam{
-				Properties: map[string]any{"command": map[string]any{"type": "string"}},
-			}}}},
-		},
-	}
-}
-
-// ask returns the next reply, plain or put together from its events.
-func (c *conversation) ask(t *testing.T, stream bool) (*sdk.Message, error) {
+// converse makes a client of the Messages API that asks a server in memory.
+func converse(t *testing.T, l *fake.Memory, stream bool) model.Model {
 	t.Helper()
-	if !stream {
-		return c.client.Messages.New(t.Context(), c.params)
+	m, err := anthropic.New(anthropic.Config{
+		Name: "m", APIKey: "sk-marker", BaseURL: "http://fake", HTTPClient: client(l), Stream: stream,
+		Kwargs: map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2048}},
+		Tools: []model.Definition{{
+			Name: "bash", Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}}}`),
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	m := &sdk.Message{}
-	events := c.client.Messages.NewStreaming(t.Context(), c.params)
-	for events.Next() {
-		if err := m.Accumulate(events.Current()); err != nil {
-			return nil, err
-		}
-	}
-	return m, events.Err()
+	return m
 }
 
-// reply returns the results of the calls of a reply, with what it said and
-// thought: the signature of a thought goes back as it came.
-func (c *conversation) reply(m *sdk.Message) {
-	var results []sdk.ContentBlockParamUnion
-	for _, b := range m.Content {
-		if b.Type == "tool_use" {
-			results = append(results, sdk.NewToolResultBlock(b.ID, "README", false))
-		}
-	}
-	c.params.Messages = append(c.params.Messages, m.ToParam(), sdk.NewUserMessage(results...))
-}
-
-// Anthropic's own library understands replies of both kinds in the same way,
-// and the server takes what it sends back.
-func TestAnthropicSDK(t *testing.T) {
+// A client of the Messages API has a conversation with a tool, thoughts and a
+// system prompt that is cached.
+func TestAnthropicClient(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		s, l, stop := serve(t, fake.Config{})
-		c := converse(l)
-		first, err := c.ask(t, stream)
+		m := converse(t, l, stream)
+		history := []model.Message{{Role: model.System, Content: "be brief"}, {Role: model.User, Content: "hello"}}
+		first, err := m.Query(t.Context(), history)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var kinds []string
-		for _, b := range first.Content {
-			kinds = append(kinds, b.Type+" "+b.Thinking+b.Text+string(b.Input))
+		said := first.Message
+		if said.Reasoning != "Where am I?" || said.Content != "Look." || len(said.Calls) != 1 || said.Calls[0].Arguments != `{"command":"ls"}` {
+			t.Errorf("stream %t: %+v", stream, said)
 		}
-		if got, want := strings.Join(kinds, "; "), `thinking Where am I?; text Look.; tool_use {"command":"ls"}`; got != want || first.StopReason != "tool_use" {
-			t.Errorf("stream %t: %s, stopped by %s; want %s", stream, got, first.StopReason, want)
-		}
-		c.reply(first)
-		second, err := c.ask(t, stream)
+		history = append(history, said, model.Message{Role: model.Tool, CallID: said.Calls[0].ID, Content: "README"})
+		second, err := m.Query(t.Context(), history)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if second.StopReason != "end_turn" || second.Content[0].Text != "Done." {
+		if second.Finish != model.FinishStop || second.Message.Content != "Done." {
 			t.Errorf("stream %t: %+v", stream, second)
 		}
-		var told [4]int64
-		for _, m := range []*sdk.Message{first, second} {
-			u := m.Usage
-			told[0] += u.InputTokens + u.CacheCreationInputTokens + u.CacheReadInputTokens
-			told[1] += u.CacheCreationInputTokens
-			told[2] += u.CacheReadInputTokens
-			told[3] += u.OutputTokens
-		}
+		told := first.Usage.Add(second.Usage)
+		told.Unpriced = 0
 		stop()
-		u := s.Books().Charged.Usage
-		if charged := [4]int64{u.Prompt, u.CacheWrite, u.CacheRead, u.Completion}; charged != told || u.CacheRead == 0 || u.CacheWrite == 0 {
-			t.Errorf("stream %t: told %v, charged %v", stream, told, charged)
+		charged := s.Books().Charged.Usage
+		if charged.Reasoning = told.Reasoning; charged != told || told.CacheRead == 0 || told.CacheWrite == 0 {
+			t.Errorf("stream %t: told %+v, charged %+v", stream, told, charged)
 		}
 	}
 }
 
-// How that library sees what goes wrong: a cut stream is no error to it.
-func TestAnthropicSDKSeesFaults(t *testing.T) {
+func TestAnthropicClientSeesFaults(t *testing.T) {
 	tests := []struct {
 		fault  string
 		stream bool
-		status int    // of its own kind of error, 0 for another kind or none
-		want   string // "" for none
+		code   int
+		want   string
 	}{
-		{"overloaded", false, 529, "overloaded_error"},
-		{"overloaded", true, 529, "overloaded_error"},
-		{"rate-limit", true, http.StatusTooManyRequests, "rate_limit_error"},
+		{"overloaded", false, 529, "Overloaded"},
+		{"overloaded", true, 529, "Overloaded"},
+		{"rate-limit", true, http.StatusTooManyRequests, "429"},
 		{"context", false, http.StatusBadRequest, "prompt is too long"},
-		{"error-event", true, http.StatusOK, "api_error"},
+		{"error-event", true, http.StatusInternalServerError, "500"},
 		{"reset-mid", false, 0, "EOF"},
 		{"drop", true, 0, "EOF"},
-		{"cut", true, 0, ""},
-		{"no-finish", false, 0, ""},
+		{"cut", true, 0, "message_stop"},
+		{"no-finish", false, 0, "stop_reason"},
 	}
 	for _, test := range tests {
 		s, l, stop := serve(t, fake.Config{Plan: &fake.Plan{Rules: []fake.Rule{{Fault: test.fault}}}})
-		_, err := converse(l).ask(t, test.stream)
-		status := 0
-		if known, ok := errors.AsType[*sdk.Error](err); ok {
-			status = known.StatusCode
-		}
-		if status != test.status || (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s, stream %t: %d %v; want %d %s", test.fault, test.stream, status, err, test.status, test.want)
+		_, err := converse(t, l, test.stream).Query(t.Context(), []model.Message{{Role: model.User, Content: "hello"}})
+		e, ok := errors.AsType[*model.Error](err)
+		if !ok || e.Code != test.code || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s, stream %t: %v; want %d %s", test.fault, test.stream, err, test.code, test.want)
 		}
 		stop()
 		if b := s.Books(); b.Seen != 1 {
