@@ -58,8 +58,11 @@ type Session struct {
 	Person Person
 	// Talk is how the attempt is spoken to while it works; may be nil.
 	Talk *Talk
-	// Events is told what happens, as it happens; nil tells nobody. Opening is
-	// what its first event says beside the task, the folder and the step.
+	// Observer is told of each record, and of what begins, at once; may be nil.
+	Observer Observer
+	// Events has the same for any number of subscribers, with the pieces of
+	// replies and outputs; nil tells nobody. Opening is what its first event says
+	// beside the task, the folder and the step.
 	Events  *events.Bus
 	Opening events.RunStarted
 	// States records the state of the working tree while the model is asked, so
@@ -141,6 +144,7 @@ func (r *run) act(ctx context.Context, a protocol.Action) error {
 	if err := r.supervise(ctx, a); err != nil {
 		return err
 	}
+	r.began(Running, a.Command)
 	result, halted, err := r.execute(ctx, a.Command, false)
 	if err != nil {
 		return err

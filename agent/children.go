@@ -96,7 +96,7 @@ func (a *Attempt) Spend(s trajectories.Spent) error {
 	}
 	a.spent = a.spent.Add(one)
 	a.begun = max(a.begun, a.spent.Steps)
-	_, err := a.run.Recorder.Append(trajectories.TypeSpent, s)
+	_, err := a.run.record(trajectories.TypeSpent, s)
 	return err
 }
 

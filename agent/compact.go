@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -94,16 +93,12 @@ func (r *run) compact(ctx context.Context) error {
 	if r.overlong = c.TokensAfter > limit; r.overlong {
 		r.warnOfLength(c.TokensAfter)
 	}
-	rec, err := r.Recorder.Append(trajectories.TypeCompaction, c)
+	rec, err := r.record(trajectories.TypeCompaction, c)
 	if err != nil {
 		return err
 	}
 	r.view.Compact(rec.ID, c)
 	r.counted, r.scale, r.sizes = count{}, s.scale, nil
-	r.Events.Publish(events.Compacted{
-		Step: r.steps, Policy: c.Policy, MessagesBefore: c.MessagesBefore, MessagesAfter: c.MessagesAfter,
-		TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
-	})
 	return r.checkSpent()
 }
 

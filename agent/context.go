@@ -93,7 +93,7 @@ func (r *run) fit(ctx context.Context) ([]model.Message, error) {
 	if tail != "" {
 		sent = r.view.Send(&c)
 	}
-	_, err = r.Recorder.Append(trajectories.TypeContext, c)
+	_, err = r.record(trajectories.TypeContext, c)
 	return sent, err
 }
 

@@ -22,9 +22,8 @@ import (
 // record. Cancel ctx with cause ErrInterrupted to stop an attempt in good
 // order.
 func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
-	times := &timing{Recorder: s.Recorder, Times: trajectories.Times{Start: trajectories.Seconds(s.Started)}}
-	s.Recorder = times
-	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock(), times: times}
+	r := &run{Agent: a, Session: s, info: s.Environment.Info(), clock: newClock()}
+	r.times.Start = trajectories.Seconds(s.Started)
 	r.asking.run = r
 	if s.Tools != nil && r.info.Tools {
 		r.abilities = s.Tools.Abilities()
@@ -41,8 +40,8 @@ func (a *Agent) Run(ctx context.Context, s Session) trajectories.Outcome {
 		out.Warnings = append(out.Warnings, "there is "+r.tree.Missing+" in "+r.info.Dir+"; the "+noDiff)
 	}
 	r.keepDiff(context.WithoutCancel(ctx), &out)
-	out.End, out.Times = time.Now(), times.total(s.Past)
-	rec, err := s.Recorder.Append(trajectories.TypeOutcome, out)
+	out.End, out.Times = time.Now(), s.Past.totalTimes(r.times)
+	rec, err := r.record(trajectories.TypeOutcome, out)
 	if err == nil && rec.Redacted { // nothing else may pass the key on
 		err = json.Unmarshal(rec.Data, &out)
 	}
@@ -66,7 +65,7 @@ func (r *run) attempt(ctx context.Context) (err error) {
 	if r.hasPast() { // before the limit can be reached: its time was counted when it was new
 		start = r.clock.pause()
 	}
-	r.opening()
+	r.publishOpening()
 	ctx, detach := r.Talk.attach(ctx)
 	defer detach()
 	ctx, stop := r.clock.bound(ctx, r.cfg.wallTime(), ErrTimeExceeded)

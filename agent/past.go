@@ -375,3 +375,14 @@ func lastUsage(c trajectories.Call) model.Usage {
 	}
 	return *c.Attempts[n-1].Usage
 }
+
+// totalTimes adds the times of the sessions before.
+func (p *Past) totalTimes(now trajectories.Times) trajectories.Times {
+	if p == nil {
+		return now
+	}
+	return trajectories.Times{
+		Start: now.Start + p.Times.Start, Scrub: now.Scrub + p.Times.Scrub, Model: now.Model + p.Times.Model,
+		Commands: now.Commands + p.Times.Commands, Diff: now.Diff + p.Times.Diff,
+	}
+}

@@ -134,7 +134,7 @@ func (r *run) raise(ctx context.Context, reached error) error {
 	before := r.limits
 	r.limits = got.limits
 	r.publishLimit(reached, before, true)
-	_, err = r.Recorder.Append(trajectories.TypeLimits, r.limits)
+	_, err = r.record(trajectories.TypeLimits, r.limits)
 	return err
 }
 

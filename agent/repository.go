@@ -27,6 +27,7 @@ func (r *run) scrub(ctx context.Context) error {
 	if !r.cfg.Scrub {
 		return nil
 	}
+	r.began(Scrubbing, "")
 	r.Events.Publish(events.ScrubStarted{})
 	proof, err := worktree.Scrub(ctx, r.Environment)
 	_, lost := errors.AsType[*env.Error](err)
@@ -43,12 +44,9 @@ func (r *run) scrub(ctx context.Context) error {
 	if p := r.info.Prepared; p != nil {
 		rec.ImageWait = trajectories.Seconds(p.Waited)
 	}
-	if _, err := r.Recorder.Append(trajectories.TypeScrub, rec); err != nil {
+	if _, err := r.record(trajectories.TypeScrub, rec); err != nil {
 		return err
 	}
-	r.Events.Publish(events.Scrubbed{
-		OK: rec.OK, Prepared: rec.Prepared, ObjectsRemoved: rec.ObjectsRemoved, RefsRemoved: rec.RefsRemoved, Duration: rec.Duration,
-	})
 	if err == nil && !proof.Holds() {
 		err = fmt.Errorf("scrub repository: %d commits, %d objects, %d refs and %d remotes are left that are not HEAD's",
 			proof.StrayCommits, proof.StrayObjects, proof.StrayRefs, proof.Remotes)
@@ -106,7 +104,7 @@ func (r *run) open(ctx context.Context) error {
 	case tree.Base != "" && cfg.Start == nil && !r.info.Disposable:
 		s := tree.Start()
 		rec := trajectories.Start{Base: s.Base, Tree: s.Tree, Patch: s.Patch, Ignored: s.Ignored, Left: s.Left}
-		if _, err := r.Recorder.Append(trajectories.TypeStart, rec); err != nil {
+		if _, err := r.record(trajectories.TypeStart, rec); err != nil {
 			return err
 		}
 	}
@@ -144,6 +142,7 @@ func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error 
 	if len(bytes.TrimSpace(text)) == 0 {
 		return workingDiff
 	}
+	r.began(Closing, "")
 	start := time.Now()
 	found, err := r.tree.Check(ctx, text)
 	took := trajectories.Seconds(time.Since(start))
@@ -157,7 +156,7 @@ func (r *run) submit(ctx context.Context, a protocol.Action, text []byte) error 
 	if err != nil {
 		rec.Error = err.Error()
 	}
-	if _, err := r.Recorder.Append(trajectories.TypeCheck, rec); err != nil {
+	if _, err := r.record(trajectories.TypeCheck, rec); err != nil {
 		return err
 	}
 	switch {
@@ -195,6 +194,7 @@ func (r *run) keepDiff(ctx context.Context, out *trajectories.Outcome) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()
+	r.began(Closing, "")
 	start := time.Now()
 	diff, err := r.tree.Diff(ctx)
 	r.recordDiff(diff, err, trajectories.Seconds(time.Since(start)), out)
@@ -243,7 +243,7 @@ func (r *run) recordDiff(diff worktree.Diff, err error, took trajectories.Second
 	if diff.OmittedCount > 0 {
 		out.Warnings = append(out.Warnings, "left out of the working diff: "+omitted(diff))
 	}
-	if _, err := r.Recorder.Append(trajectories.TypeDiff, rec); err != nil {
+	if _, err := r.record(trajectories.TypeDiff, rec); err != nil {
 		out.Warnings = append(out.Warnings, "the working diff could not be recorded: "+err.Error())
 	}
 }

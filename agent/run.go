@@ -35,7 +35,8 @@ type run struct {
 	extracted   bool   // that a summary is missing was said
 	long        bool   // that a prompt is longer than the limit was said
 	clock       *clock
-	times       *timing
+	times       trajectories.Times // of this session
+	newest      model.Reply        // for those who watch
 	steps       int
 	usage       model.Usage
 	cost        model.Cost
@@ -80,12 +81,11 @@ func prompted(role model.Role, text string) trajectories.Message {
 // say appends to the history and records it.
 func (r *run) say(messages ...trajectories.Message) error {
 	for _, m := range messages {
-		rec, err := r.Recorder.Append(trajectories.TypeMessage, m)
+		rec, err := r.record(trajectories.TypeMessage, m)
 		if err != nil {
 			return err
 		}
 		r.remember(rec.ID, m)
-		r.publishMessage(m)
 	}
 	return nil
 }
@@ -151,7 +151,8 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	beside, over := context.WithCancel(within)
 	defer over() // also when the provider panics
 	state := r.takeState(beside)
-	reply, err := r.Model.Query(r.heardBy(within), messages)
+	reply, err := r.Model.Query(r.asks(within), messages)
+	r.newest = reply
 	call := callRecord(start, reply, err)
 	call.Tree = state()
 	if err == nil {
@@ -160,7 +161,7 @@ func (r *run) query(ctx context.Context) (model.Reply, error) {
 	r.steps++
 	r.usage = r.usage.Add(reply.Usage)
 	r.cost += reply.Cost
-	if _, recErr := r.Recorder.Append(trajectories.TypeCall, call); recErr != nil {
+	if _, recErr := r.record(trajectories.TypeCall, call); recErr != nil {
 		return reply, errors.Join(err, recErr)
 	}
 	switch {
@@ -181,14 +182,13 @@ func (r *run) execute(ctx context.Context, script string, own bool) (res env.Res
 	command, shown := r.shownTo(r.Command(script), own)
 	command, lost := r.tooled(command)
 	res, err = r.Environment.Execute(within, command)
-	shown()
 	halted = err != nil && ctx.Err() == nil && errors.Is(context.Cause(within), errHalted)
 	x := executionRecord(script, start, kept(res, r.cfg.JournalOutput), r.exception(res, halted))
 	x.Person = own
 	r.states.left = len(res.Background) > 0
-	_, recErr := r.Recorder.Append(trajectories.TypeExecution, x)
+	_, recErr := r.record(trajectories.TypeExecution, x)
 	recErr = errors.Join(lost(), recErr)
-	r.publishExecution(x, res)
+	shown(x, res)
 	switch _, lost := errors.AsType[*env.Error](err); {
 	case halted && !lost:
 		err = nil

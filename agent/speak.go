@@ -75,7 +75,6 @@ func (r *run) read(reply model.Reply) ([]protocol.Action, error) {
 	if err := r.say(said); err != nil {
 		return nil, err
 	}
-	r.publishReply(reply, reading)
 	return r.accept(reading, reply.Finish)
 }
 

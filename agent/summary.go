@@ -88,9 +88,10 @@ func (r *run) askForSummary(ctx context.Context, prompt string) (model.Reply, er
 	within, done := r.Talk.begin(ctx)
 	defer done()
 	start := time.Now()
+	r.began(Thinking, "")
 	reply, err := m.Query(within, []model.Message{{Role: model.User, Content: prompt}})
 	r.usage, r.cost = r.usage.Add(reply.Usage), r.cost+reply.Cost
-	if _, recErr := r.Recorder.Append(trajectories.TypeSummary, callRecord(start, reply, err)); recErr != nil {
+	if _, recErr := r.record(trajectories.TypeSummary, callRecord(start, reply, err)); recErr != nil {
 		return reply, errors.Join(errNotRecorded, recErr)
 	}
 	switch {

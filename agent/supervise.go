@@ -65,10 +65,9 @@ func (r *run) supervise(ctx context.Context, a protocol.Action) error {
 		return orCause(ctx, err)
 	}
 	decided := trajectories.Decision{Command: a.Command, Ruling: d}
-	if _, err := r.Recorder.Append(trajectories.TypeDecision, decided); err != nil {
+	if _, err := r.record(trajectories.TypeDecision, decided); err != nil {
 		return err
 	}
-	r.publishDecision(decided)
 	switch {
 	case d.Action == Allow && r.Talk.halted():
 		return r.unrun(a)

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
 )
@@ -77,7 +76,7 @@ func (a *Attempt) Step() int { return a.run.steps }
 func (a *Attempt) Append(t trajectories.Type, data any) (trajectories.Record, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.run.Recorder.Append(t, data)
+	return a.run.record(t, data)
 }
 
 // Bounds of what one command asks for, all its calls together. Each is on record,
@@ -158,9 +157,6 @@ func (r *run) answer(ctx context.Context, req env.ToolRequest) (env.ToolAnswer, 
 		}
 	}
 	_, err = r.asking.Append(trajectories.TypeTool, call)
-	r.Events.Publish(events.ToolCalled{
-		Step: r.steps, Name: call.Name, Args: call.Args, ExitCode: call.ExitCode, Duration: call.Duration, Details: call.Details,
-	})
 	return answer.ToolAnswer, err
 }
 

@@ -2,23 +2,16 @@ package runner
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
-
-// closeTimeout bounds the end of a sandbox, on its own clock.
-const closeTimeout = time.Minute
 
 // attempt runs the agent once on an instance. How it ended is in the journal
 // and the outcome; the error says that the run's folder cannot be written.
@@ -60,91 +53,53 @@ func (b *Batch) sit(ctx context.Context, t task, n int, journal opened) (int, tr
 		b.resuming(t, n, journal.past)
 	}
 	b.Log.Emit(t.event(Event{Type: Doing, Phase: Starting, Attempt: n}))
-	out := b.guarded(ctx, t, n, journal)
+	out := b.solve(ctx, t, n, journal)
 	return n, out, journal.Close()
 }
 
-// guarded keeps a panic, which is a mistake in mini, to the attempt it is in.
-func (b *Batch) guarded(ctx context.Context, t task, n int, journal opened) (out trajectories.Outcome) {
-	start := time.Now()
-	defer func() {
-		if p := recover(); p != nil {
-			out = ended(journal, start, &agent.Defect{Text: fmt.Sprint(p), Stack: string(debug.Stack())})
-		}
-	}()
-	return b.solve(ctx, t, n, journal)
-}
-
-// solve gets a model and a sandbox and lets the agent at it.
-func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) (out trajectories.Outcome) {
-	in, start := t.Instance, time.Now()
-	m, err := b.Models.For(in)
-	if err != nil {
-		return ended(journal, start, err)
-	}
-	tools, err := b.tools(in, n)
-	if err != nil {
-		return ended(journal, start, err)
-	}
-	summary, err := b.summary(in)
-	if err != nil {
-		return ended(journal, start, err)
-	}
-	box, err := b.Sandboxes.Start(ctx, in)
-	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return ended(journal, start, err)
-	}
-	started := time.Since(start)
-	w := &witness{journal: journal.Journal, log: b.Log, purse: b.purse, strikes: &b.strikes, task: t, attempt: n}
-	if journal.past != nil {
-		w.resumed(journal.past)
-		journal.past.Rebuild = b.rebuild(w, journal.past, tools)
-	}
-	// Deferred: a panic is kept to the attempt, and must not leave its sandbox.
-	defer func() {
-		w.doing(Closing, "")
-		b.keep(ctx, box, t, n, out)
-		if err := closeBox(ctx, box); err != nil {
-			b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: err.Error()}))
-		}
-	}()
-	info := box.Info()
-	b.Folder.sawImage(info)
-	b.Log.Emit(t.event(Event{Type: SandboxReady, Attempt: n, Elapsed: started.Seconds(), Warnings: info.Warnings}))
-	var supervisor agent.Supervisor
-	if b.Supervise != nil {
-		supervisor = b.Supervise(in)
+// solve is the trial of an attempt.
+func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) trajectories.Outcome {
+	in := t.Instance
+	o := &observer{log: b.Log, purse: b.purse, strikes: &b.strikes, task: t, attempt: n}
+	if past := journal.past; past != nil {
+		o.step, o.cost = past.Steps, float64(past.Total().Cost)
 	}
 	bus, done := b.events(in, n)
 	defer done()
-	return b.Agent.Run(ctx, agent.Session{
-		Events:      bus,
-		Opening:     events.RunStarted{Instance: in.ID, Model: b.ModelName, Environment: b.Header.EnvironmentClass},
-		Model:       watchedModel{m, w},
-		Environment: watchedBox{box, w},
-		Recorder:    w,
-		Started:     started,
-		Summary:     summary,
-		Allow:       b.purse.take,
-		Afford:      b.purse.afford,
-		Supervisor:  supervisor,
-		Tools:       tools,
-		Task:        agent.Task{Text: in.ProblemStatement, Instance: in.Fields()},
-		Past:        journal.past,
-		States:      true,
-	})
-}
-
-// summary is who makes the summaries of an attempt; nil leaves it to its model.
-func (b *Batch) summary(in datasets.Instance) (model.Model, error) {
-	s, ok := b.Models.(Summaries)
-	if !ok {
-		return nil, nil //nolint:nilnil // nobody is one of the answers
+	s := agent.Session{
+		Events:   bus,
+		Opening:  events.RunStarted{Instance: in.ID, Model: b.ModelName, Environment: b.Header.EnvironmentClass},
+		Recorder: journal, Observer: o,
+		Allow: b.purse.take, Afford: b.purse.afford,
+		Past: journal.past, States: true,
 	}
-	return s.Summary(in)
+	if b.Supervise != nil {
+		s.Supervisor = b.Supervise(in)
+	}
+	trial := Trial{
+		Agent: b.Agent, Sandboxes: b.Sandboxes, Models: countedModels{b.Models, &b.strikes}, Instance: in, Session: s,
+		Tools: func() (agent.Toolbox, error) {
+			tools, err := b.tools(in, n)
+			if err == nil && journal.past != nil {
+				journal.past.Rebuild = b.rebuild(o, journal, tools)
+			}
+			return tools, err
+		},
+		Ready: func(info env.Info, took time.Duration) {
+			b.Folder.sawImage(info)
+			b.Log.Emit(t.event(Event{Type: SandboxReady, Attempt: n, Elapsed: took.Seconds(), Warnings: info.Warnings}))
+		},
+		Done: func(ctx context.Context, box env.Environment, out trajectories.Outcome) error {
+			o.Began(Closing, "")
+			b.keep(ctx, box, t, n, out)
+			return nil
+		},
+	}
+	out, err := trial.Run(ctx)
+	if err != nil {
+		b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: err.Error()}))
+	}
+	return out
 }
 
 // tools are what the commands of an attempt can ask for.
@@ -161,24 +116,4 @@ func (b *Batch) events(in datasets.Instance, n int) (bus *events.Bus, done func(
 		return nil, func() {}
 	}
 	return b.Events(in, n)
-}
-
-func closeBox(ctx context.Context, box env.Environment) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	if err := box.Close(ctx); err != nil {
-		return fmt.Errorf("close sandbox: %w", err)
-	}
-	return nil
-}
-
-// ended is the outcome of an attempt that never came to its agent.
-func ended(journal opened, start time.Time, err error) trajectories.Outcome {
-	out := agent.Failed(start, err)
-	journal.past.Carry(&out)
-	if _, recErr := journal.Append(trajectories.TypeOutcome, out); recErr != nil {
-		out = agent.Failed(start, errors.Join(err, recErr))
-		journal.past.Carry(&out)
-	}
-	return out
 }

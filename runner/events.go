@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -47,21 +48,21 @@ const (
 )
 
 // Phase is what an instance is in the middle of.
-type Phase string
+type Phase = agent.Phase
 
 // The phases of an instance at work.
 const (
 	Starting Phase = "starting" // its sandbox is being made; Text may name the image
 	// Scrubbing removes from the repository what came after its HEAD, in the sandbox
 	// or, once for all sandboxes of it, in the image that Text names.
-	Scrubbing Phase = "scrubbing"
+	Scrubbing = agent.Scrubbing
 	// Rebuilding runs the commands of an attempt that goes on: Command is Done of Total.
 	Rebuilding Phase = "rebuilding"
-	Thinking   Phase = "thinking" // the model was asked for Step
-	Running    Phase = "running"  // Command runs
-	Closing    Phase = "closing"  // the diff is taken and the sandbox closed
-	Waiting    Phase = "waiting"  // for Elapsed seconds, before the next attempt or for its image; or for the model's provider
-	Left       Phase = "left"     // no worker has it any more
+	Thinking         = agent.Thinking // the model was asked for Step
+	Running          = agent.Running  // Command runs
+	Closing          = agent.Closing  // the diff is taken and the sandbox closed
+	Waiting          = agent.Waiting  // for Elapsed seconds, before the next attempt or for its image; or for the model's provider
+	Left       Phase = "left"         // no worker has it any more
 )
 
 // PullState is how far the pull of an image has come.

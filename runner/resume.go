@@ -154,14 +154,15 @@ func changedSettings(old, now json.RawMessage) string {
 // An output that differs is listed. A command that ends otherwise, or leaves other
 // files, is a divergence, unless Force is set. So is one that ends the sandbox: the
 // attempt would never come further.
-func (b *Batch) rebuild(w *witness, past *agent.Past, tools agent.Toolbox) func(context.Context, env.Environment, *worktree.Tree) error {
+func (b *Batch) rebuild(o *observer, journal opened, tools agent.Toolbox) func(context.Context, env.Environment, *worktree.Tree) error {
 	return func(ctx context.Context, box env.Environment, tree *worktree.Tree) error {
+		past := journal.past
 		compare, force := replay.Examine, b.Force || b.Branch != nil && b.Branch.Force
 		var differ outputs
 		var asked *replay.Tools // the agent has prepared the sandbox for them
 		if tools != nil {
 			children := replay.Children{
-				Journals: trajectories.ChildJournals(b.Folder.journal(w.task.ID, w.attempt)),
+				Journals: trajectories.ChildJournals(b.Folder.journal(o.task.ID, o.attempt)),
 				Command:  b.Agent.Command, Local: tools.Abilities().Local,
 				Ignore: b.Ignore, Force: force,
 			}
@@ -171,7 +172,7 @@ func (b *Batch) rebuild(w *witness, past *agent.Past, tools agent.Toolbox) func(
 			compare = replay.ExamineImported
 		}
 		for i, x := range past.Executions {
-			w.rebuilding(i+1, len(past.Executions), x.Command)
+			o.rebuilding(i+1, len(past.Executions), x.Command)
 			if past.Foreign && x.Command == "" {
 				return &divergence{branch: b.Branch != nil, step: x.Step, command: "a command", difference: "the file has its output, and not the command"}
 			}
@@ -191,7 +192,7 @@ func (b *Batch) rebuild(w *witness, past *agent.Past, tools agent.Toolbox) func(
 			if err != nil {
 				return err
 			}
-			_, err = w.journal.Append(trajectories.TypeReplay, trajectories.Replay{
+			_, err = journal.Append(trajectories.TypeReplay, trajectories.Replay{
 				Record: x.Record, Match: string(found.Match), Difference: found.Difference, Duration: trajectories.Seconds(res.Duration),
 			})
 			if err != nil {
@@ -203,14 +204,13 @@ func (b *Batch) rebuild(w *witness, past *agent.Past, tools agent.Toolbox) func(
 				if !force {
 					return d
 				}
-				b.Log.Emit(w.task.event(Event{Type: Warning, Attempt: w.attempt, Text: d.Error() + "; it goes on all the same"}))
+				b.Log.Emit(o.task.event(Event{Type: Warning, Attempt: o.attempt, Text: d.Error() + "; it goes on all the same"}))
 			}
 		}
 		if differ.n > 0 {
-			b.Log.Emit(w.task.event(Event{Type: Warning, Attempt: w.attempt, Text: differ.String()}))
+			b.Log.Emit(o.task.event(Event{Type: Warning, Attempt: o.attempt, Text: differ.String()}))
 		}
 		past.Executions = nil // their outputs are not needed any more
-		w.rebuilt()
 		return nil
 	}
 }
@@ -254,28 +254,6 @@ func (d *divergence) Error() string {
 
 // Unwrap makes it an interruption, of an attempt that is over.
 func (d *divergence) Unwrap() error { return agent.ErrDiverged }
-
-// resumed is what w knows of an attempt that goes on.
-func (w *witness) resumed(past *agent.Past) {
-	w.step, w.cost = past.Steps, float64(past.Total().Cost)
-	for _, e := range slices.Backward(past.Entries) {
-		if e.Cause == trajectories.CauseReply {
-			w.actions = e.Actions
-			return
-		}
-	}
-}
-
-// rebuilding tells of a command of the past as it begins.
-func (w *witness) rebuilding(i, of int, command string) {
-	w.phase = Rebuilding
-	e := w.event(Doing)
-	e.Phase, e.Done, e.Total, e.Command = Rebuilding, i, of, w.log.shorten(command)
-	w.log.Emit(e)
-}
-
-// rebuilt says that the past is over.
-func (w *witness) rebuilt() { w.phase = Starting }
 
 // newest is the highest attempt for a sample; 0 where there is none.
 func (b *book) newest(t task) int {

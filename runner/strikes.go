@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -93,6 +94,40 @@ func (s *strikes) ended(out trajectories.Outcome) {
 	}
 	s.halt = &Halt{Failures: s.row, ExitStatus: out.ExitStatus, Reason: out.Error, Hint: out.Hint}
 	s.stop(s.halt)
+}
+
+// countedModels are models whose failures count.
+type countedModels struct {
+	Models
+	strikes *strikes
+}
+
+// For implements Models.
+func (m countedModels) For(in datasets.Instance) (model.Model, error) {
+	one, err := m.Models.For(in)
+	return countedModel{one, m.strikes}, err
+}
+
+// Summary implements Summaries.
+func (m countedModels) Summary(in datasets.Instance) (model.Model, error) {
+	if s, ok := m.Models.(Summaries); ok {
+		return s.Summary(in)
+	}
+	return nil, nil //nolint:nilnil // nil leaves summaries to the attempt's own model
+}
+
+// countedModel is a model whose failures count. Children of an attempt ask the
+// same one.
+type countedModel struct {
+	model.Model
+	strikes *strikes
+}
+
+// Query implements model.Model.
+func (m countedModel) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
+	reply, err := m.Model.Query(ctx, messages)
+	m.strikes.failed(err)
+	return reply, err
 }
 
 // halted is why the batch was stopped, if it was.

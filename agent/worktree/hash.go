@@ -4,15 +4,11 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"strings"
 	"time"
 )
 
 //go:embed hash.sh
 var hashScript string
-
-// TakesHash reports whether a script is one of Hash's.
-func TakesHash(script string) bool { return strings.HasSuffix(script, hashScript) }
 
 const (
 	hashTimeout = time.Minute

@@ -109,9 +109,6 @@ func Scrub(ctx context.Context, box env.Environment) (Proof, error) {
 	return p, nil
 }
 
-// IsScrub reports whether a command is a scrub's.
-func IsScrub(c env.Command) bool { return strings.HasSuffix(c.Script, scrubScript) }
-
 // confined holds the places of what would be changed against the folder that is
 // the sandbox's, before anything is: the script does so too, but a mistake in it
 // would cost somebody their work.

@@ -14,7 +14,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/sessions"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
@@ -187,52 +187,42 @@ func (t *task) journal() (*trajectories.Journal, error) {
 }
 
 func (t *task) run(ctx context.Context, journal *trajectories.Journal) (trajectories.Outcome, error) {
-	start := time.Now()
-	failed := func(err error) (trajectories.Outcome, error) {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		out := agent.Failed(start, err)
-		t.past.Carry(&out)
-		_, err = journal.Append(trajectories.TypeOutcome, out)
-		return out, err
+	var watched <-chan struct{}
+	return runner.Trial{
+		Agent: t.agent, Sandboxes: taskSandbox{t}, Models: t.models, Instance: t.in,
+		Session: agent.Session{
+			Recorder: journal, Past: t.past, Supervisor: t.chat, Person: t.chat, Talk: t.talk,
+			Events: t.bus, Opening: events.RunStarted{Model: modelName(t.cfg), Environment: t.boxes.class},
+		},
+		Tools: func() (agent.Toolbox, error) {
+			return t.can.toolbox(toolPlace{in: t.in, dir: filepath.Dir(t.files.journal), stem: t.files.stem(), workspace: t.workspace()})
+		},
+		Ready: func(env.Info, time.Duration) {
+			t.can.warn(t.Err)
+			watched = t.watch(ctx)
+		},
+		Done: func(ctx context.Context, box env.Environment, out trajectories.Outcome) error {
+			t.bus.Close()
+			<-watched
+			if keep := keeps(t.cfg.Run.Keep); keep != nil && keep(out) && t.cfg.Environment.Class == "docker" {
+				return sayKept(ctx, t.Err, box)
+			}
+			return nil
+		},
+	}.Run(ctx)
+}
+
+// taskSandbox makes the sandbox of a task. The first Ctrl-C ends a pull.
+type taskSandbox struct{ *task }
+
+// Start implements runner.Sandboxes.
+func (t taskSandbox) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
+	t.interrupts.set(nil)
+	box, err := t.boxes.Start(ctx, in)
+	if err == nil {
+		t.interrupts.set(t.chat)
 	}
-	m, err := t.models.For(t.in)
-	if err != nil {
-		return failed(err)
-	}
-	tools, err := t.can.toolbox(toolPlace{in: t.in, dir: filepath.Dir(t.files.journal), stem: t.files.stem(), workspace: t.workspace()})
-	if err != nil {
-		return failed(err)
-	}
-	var summary model.Model
-	if s, ok := t.models.(runner.Summaries); ok {
-		if summary, err = s.Summary(t.in); err != nil {
-			return failed(err)
-		}
-	}
-	t.interrupts.set(nil) // a pull is ended by the first Ctrl-C
-	box, err := t.boxes.Start(ctx, t.in)
-	if err != nil {
-		return failed(err)
-	}
-	t.interrupts.set(t.chat)
-	t.can.warn(t.Err)
-	watched := t.watch(ctx)
-	out := t.agent.Run(ctx, agent.Session{
-		Model: m, Summary: summary, Environment: box, Recorder: journal, Past: t.past,
-		Task:   agent.Task{Text: t.in.ProblemStatement, Instance: t.in.Fields()},
-		Events: t.bus, Opening: events.RunStarted{Model: modelName(t.cfg), Environment: t.boxes.class},
-		Tools: tools, Supervisor: t.chat, Person: t.chat, Talk: t.talk,
-	})
-	t.bus.Close()
-	<-watched
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	if keep := keeps(t.cfg.Run.Keep); keep != nil && keep(out) && t.cfg.Environment.Class == "docker" {
-		err = sayKept(end, t.Err, box)
-	}
-	return out, errors.Join(err, box.Close(end))
+	return box, err
 }
 
 // workspace is the user's own folder, where that is worked in.
