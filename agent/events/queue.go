@@ -2,152 +2,94 @@ package events
 
 import "slices"
 
-// queue holds events for one subscriber, within bounds. When there are too
-// many, the oldest pieces of texts and outputs go first, then the oldest of the
-// others, and endings last; where something went there is a Lost.
-//
-// Items are in one list, in their order, and each that may go in one of the
-// lines of those that go before others: whatever happens takes the same time
-// however long the queue is.
+// queue holds events for one subscriber, in their order and within bounds. When
+// there are too many, the oldest pieces of texts and outputs go first, then the
+// oldest of the others, and endings last; where something went there is a Lost.
 type queue struct {
-	size        int
-	first, last *item
-	count       int // of items that are no Lost
-	bytes       int
-	lines       [ranks]line
+	size  int
+	items []Stamped
+	count int // of items that are no Lost
+	bytes int
 }
 
-// The order in which events go.
+// rank is the order in which events go.
+type rank int
+
 const (
-	piece  = iota // a delta, a chunk
-	common        // what is no other
-	ending        // Ended
-	ranks
+	piece  rank = iota // a delta, a chunk
+	common             // what is no other
+	ending             // Ended
+	gone               // Lost
 )
 
-type item struct {
-	Stamped
-	before, after *item // in the queue
-	behind        *item // in the line of its rank
-	bytes         int
-}
-
-// line is those of one rank, the oldest first.
-type line struct{ first, last *item }
-
-func (l *line) add(i *item) {
-	if l.last == nil {
-		l.first = i
-	} else {
-		l.last.behind = i
-	}
-	l.last = i
-}
-
-func (l *line) pop() *item {
-	i := l.first
-	if l.first = i.behind; l.first == nil {
-		l.last = nil
-	}
-	i.behind = nil
-	return i
-}
-
-func rank(e Event) int {
+func rankOf(e Event) rank {
 	switch e.(type) {
 	case TextDelta, OutputChunk:
 		return piece
 	case Ended:
 		return ending
+	case Lost:
+		return gone
 	}
 	return common
 }
 
-func (q *queue) empty() bool { return q.first == nil }
+func (q *queue) empty() bool { return len(q.items) == 0 }
 
 // add puts an event at the end, and lets go what is too much.
 func (q *queue) add(s Stamped) {
-	if q.count >= q.size && q.join(s) {
-		q.shrink()
-		return
+	if q.count < q.size || !q.join(s) {
+		q.items = append(q.items, s)
+		q.count++
+		q.bytes += size(s.Event)
 	}
-	i := &item{Stamped: s, bytes: size(s.Event), before: q.last}
-	if q.last == nil {
-		q.first = i
-	} else {
-		q.last.after = i
+	if q.count > q.size || q.bytes > MaxBytes {
+		for r := piece; r <= ending; r++ {
+			q.drop(r)
+		}
 	}
-	q.last = i
-	q.lines[rank(s.Event)].add(i)
-	q.count++
-	q.bytes += i.bytes
-	q.shrink()
 }
 
-// shrink lets events go until the rest is within the bounds. One stays in any
-// case, so that something is told however long it is.
-func (q *queue) shrink() {
-	for q.count > 1 && (q.count > q.size || q.bytes > MaxBytes) {
-		for r := range q.lines {
-			if q.lines[r].first != nil {
-				q.lose(q.lines[r].pop())
-				break
+// drop lets events of a rank go until there is some room: each takes a walk over
+// the queue, which is not made for every event. One event stays in any case, so
+// that something is told however long it is.
+func (q *queue) drop(r rank) {
+	kept := q.items[:0]
+	for _, s := range q.items {
+		if rankOf(s.Event) == r && q.count > 1 && (q.count > q.size-q.size/8 || q.bytes > MaxBytes-MaxBytes/8) {
+			q.forget(s)
+			s.Event = Lost{Count: 1}
+		}
+		if n := len(kept); n > 0 {
+			before, ok := kept[n-1].Event.(Lost)
+			if l, ok2 := s.Event.(Lost); ok && ok2 { // one for several in a row
+				s.Event = Lost{Count: before.Count + l.Count}
+				kept = kept[:n-1]
 			}
 		}
+		kept = append(kept, s)
 	}
+	clear(q.items[len(kept):])
+	q.items = kept
 }
 
-// lose puts a Lost in the place of an item, one for several in a row.
-func (q *queue) lose(i *item) {
-	q.forget(i)
-	lost := Lost{Count: 1}
-	i.bytes = 0
-	for _, other := range []*item{i.before, i.after} {
-		if other == nil {
-			continue
-		}
-		if l, ok := other.Event.(Lost); ok {
-			q.remove(other)
-			lost.Count += l.Count
-			if other.Seq > i.Seq {
-				i.Seq, i.Time = other.Seq, other.Time
-			}
-		}
-	}
-	i.Event = lost
-}
-
-func (q *queue) forget(i *item) {
+func (q *queue) forget(s Stamped) {
 	q.count--
-	q.bytes -= i.bytes
-}
-
-// remove takes an item out of the list.
-func (q *queue) remove(i *item) {
-	if i.before == nil {
-		q.first = i.after
-	} else {
-		i.before.after = i.after
-	}
-	if i.after == nil {
-		q.last = i.before
-	} else {
-		i.after.before = i.before
-	}
+	q.bytes -= size(s.Event)
 }
 
 // take is the oldest of all.
 func (q *queue) take() (Stamped, bool) {
-	i := q.first
-	if i == nil {
+	if q.empty() {
 		return Stamped{}, false
 	}
-	q.remove(i)
-	if _, lost := i.Event.(Lost); !lost {
-		q.lines[rank(i.Event)].pop() // being the oldest of all, it is the first there
-		q.forget(i)
+	s := q.items[0]
+	q.items[0] = Stamped{}
+	q.items = q.items[1:]
+	if rankOf(s.Event) != gone {
+		q.forget(s)
 	}
-	return i.Stamped, true
+	return s, true
 }
 
 // joint bounds what pieces are joined to, in bytes: joining copies.
@@ -155,32 +97,34 @@ const joint = 4 << 10
 
 // join adds a piece to the newest item, where that is its beginning.
 func (q *queue) join(s Stamped) bool {
-	i := q.last
-	if i == nil || i.bytes+size(s.Event) > joint {
+	if q.empty() {
+		return false
+	}
+	last := &q.items[len(q.items)-1]
+	before := size(last.Event)
+	if before+size(s.Event) > joint {
 		return false
 	}
 	switch e := s.Event.(type) {
 	case TextDelta:
-		begun, ok := i.Event.(TextDelta)
+		begun, ok := last.Event.(TextDelta)
 		if !ok || begun.Step != e.Step || begun.Thinking != e.Thinking || e.Restart {
 			return false
 		}
 		begun.Text += e.Text
-		i.Event = begun
+		last.Event = begun
 	case OutputChunk:
-		begun, ok := i.Event.(OutputChunk)
+		begun, ok := last.Event.(OutputChunk)
 		if !ok || begun.Step != e.Step {
 			return false
 		}
 		begun.Data = slices.Concat(begun.Data, e.Data) // others have the old one
-		i.Event = begun
+		last.Event = begun
 	default:
 		return false
 	}
-	i.Seq, i.Time = s.Seq, s.Time
-	more := size(i.Event) - i.bytes
-	i.bytes += more
-	q.bytes += more
+	last.Seq, last.Time = s.Seq, s.Time
+	q.bytes += size(last.Event) - before
 	return true
 }
 
@@ -191,6 +135,8 @@ const overhead = 256
 func size(e Event) int {
 	n := overhead
 	switch e := e.(type) {
+	case Lost:
+		return 0
 	case RunStarted:
 		n += len(e.Task)
 	case TextDelta:
