@@ -15,6 +15,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -23,15 +24,15 @@ type Folder struct {
 	dir    string
 	root   *rootdir.Dir // nil in a folder that is only read
 	lock   *flock.Flock
-	own    func(record []byte) bool // of verdicts; see OwnVerdicts
+	own    func(verdicts.Record) bool // of verdicts; see OwnVerdicts
 	events *os.File
 
 	eventsSize int64 // up to here events has whole lines; Log.mu guards it
 
 	mu        sync.Mutex
 	eventFail error
-	images    map[string]string    // name -> id, as they are seen
-	verdicts  map[string][]verdict // instance -> its verdicts, as far as they were read
+	images    map[string]string             // name -> id, as they are seen
+	verdicts  map[string][]verdicts.Verdict // instance -> its verdicts, as far as they were read
 }
 
 // LockedError says that another mini holds the folder.

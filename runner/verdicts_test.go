@@ -15,6 +15,7 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -65,7 +66,7 @@ func judge(t *testing.T, dir, run, model, id, class, patch string, age time.Dura
 	t.Helper()
 	sum := sha256.Sum256([]byte(patch))
 	record, err := json.Marshal(map[string]any{
-		"instance_id": id, "model_name_or_path": model, "class": class,
+		"format": "mini-verdict-1", "run_id": run, "instance_id": id, "model_name_or_path": model, "class": class,
 		"basis": map[string]any{"patch_sha256": hex.EncodeToString(sum[:]), "patch_bytes": len(patch)},
 	})
 	if err != nil {
@@ -104,7 +105,7 @@ func TestVerdictsStandInTheResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"live": "resolved", "earlier": "resolved"}
-	if diff := cmp.Diff(want, verdicts(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, entered(t, dir)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 
@@ -116,7 +117,7 @@ func TestVerdictsStandInTheResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want["none"] = "timed_out"
-	if diff := cmp.Diff(want, verdicts(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, entered(t, dir)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	after := results(t, dir)
@@ -133,7 +134,7 @@ func TestVerdictsStandInTheResults(t *testing.T) {
 func TestOwnVerdictsCount(t *testing.T) {
 	dir := t.TempDir()
 	b := batch(t, dir, submits)
-	own := func(record []byte) bool { return !strings.Contains(string(record), `"class":"resolved"`) }
+	own := func(r verdicts.Record) bool { return r.Class != verdicts.Resolved }
 	b.Folder.OwnVerdicts(own)
 	const patch = "the patch\n"
 	judge(t, dir, "mini", "m", "a", "timed_out", patch, 2*time.Hour)
@@ -145,19 +146,19 @@ func TestOwnVerdictsCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"a": "unresolved", "b": "resolved"}
-	if diff := cmp.Diff(want, verdicts(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, entered(t, dir)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if err := b.Folder.EnterVerdicts(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, verdicts(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, entered(t, dir)); diff != "" {
 		t.Errorf("entered (-want +got)\n%s", diff)
 	}
 	for id, class := range want {
-		j, ok := (&runner.Run{Dir: dir}).Verdicts(id, own).On(trajectories.Prediction{InstanceID: id, Model: "m", Patch: patch})
-		if !ok || j.Class != class {
-			t.Errorf("the verdict on %s is %+v, want %s", id, j, class)
+		v := verdicts.Newest(verdicts.OfInstance(dir, id, own), trajectories.Prediction{InstanceID: id, Model: "m", Patch: patch})
+		if v == nil || string(v.Class) != class {
+			t.Errorf("the verdict on %s is %+v, want %s", id, v, class)
 		}
 	}
 }
@@ -176,8 +177,8 @@ func TestVerdictsWithoutARun(t *testing.T) {
 	}
 }
 
-// verdicts are those in results.json.
-func verdicts(t *testing.T, dir string) map[string]string {
+// entered are the verdicts in results.json.
+func entered(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for id, r := range results(t, dir) {

@@ -77,24 +77,20 @@ var rules = []rule{
 	{pkg: "agent/pictures/web", may: []string{"agent/pictures", "env", "model"}, std: true},
 	{pkg: "agent/worktree", may: []string{"env"}},
 	{pkg: "runner/rootdir", std: true},
-	{pkg: "runner", may: []string{"runner/rootdir", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
+	{pkg: "runner", may: []string{
+		"runner/rootdir", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/verdicts",
+		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
+	}},
 	{pkg: "runner/control", may: []string{"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
 	{pkg: "runner/report", may: []string{
 		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
-		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/saved",
-		"runner/grade/script", "runner/grade/suspect", "runner/evaluate", "runner/verdicts", "runner/regrade",
+		"runner/grade/saved", "runner/evaluate", "runner/regrade",
 	}},
-	{pkg: "runner/submission", may: []string{
-		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
-		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile",
-	}},
+	{pkg: "runner/submission", may: []string{"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
 	{pkg: "runner/replay", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
-	{pkg: "runner/regrade", may: []string{
-		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate", "runner/verdicts",
-		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
-	}},
+	{pkg: "runner/regrade", may: []string{"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate"}},
 	{pkg: "runner/verdicts", may: []string{
-		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories", "runner/evaluate",
+		"runner/rootdir", "env", "model", "datasets", "trajectories",
 		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
 	}},
 	{pkg: "runner/grade/logs", std: true},
@@ -104,17 +100,18 @@ var rules = []rule{
 	{pkg: "runner/grade/saved", may: []string{"datasets", "datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile"}},
 	{pkg: "runner/grade/script", may: []string{"datasets", "datasets/specs"}},
 	{pkg: "runner/grade/suspect", may: []string{"datasets", "datasets/specs", "runner/grade/script"}},
-	{pkg: "runner/evaluate", may: []string{
-		"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories",
-		"datasets/specs", "runner/grade", "runner/grade/logs", "runner/grade/logfile", "runner/grade/script", "runner/grade/suspect",
-	}},
+	{pkg: "runner/evaluate", may: []string{"runner", "runner/replay", "agent", "agent/worktree", "env", "model", "datasets", "trajectories"}},
 	{pkg: "configs", may: []string{"agent", "agent/tools", "agent/skills", "agent/memory", "agent/delegate", "agent/policy", "agent/policy/shell", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "examples/embed", may: []string{"agent", "agent/worktree", "env", "model", "trajectories"}},
 	{pkg: "examples/tools", may: []string{"agent", "agent/tools", "agent/worktree", "env", "model", "trajectories"}},
 }
 
 // with says which packages may be where another one may be, being a part of it.
-var with = map[string]string{"agent/protocol": "agent", "agent/events": "agent", "agent/pictures": "agent", "runner/rootdir": "runner"}
+var with = map[string]string{
+	"agent/protocol": "agent", "agent/events": "agent", "agent/pictures": "agent",
+	"runner/rootdir": "runner", "runner/verdicts": "runner", "runner/grade": "runner", "runner/grade/logs": "runner", "runner/grade/logfile": "runner",
+	"runner/grade/script": "runner", "runner/grade/suspect": "runner", "datasets/specs": "runner",
+}
 
 // heavy are clients that only leaf packages, and the command, may link.
 var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/modelcontextprotocol/go-sdk"}

@@ -13,6 +13,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // closeTimeout bounds the end of a sandbox, on its own clock.
@@ -41,8 +42,8 @@ type trial struct {
 
 // run makes the trial. The error is that of a folder that cannot be written,
 // the cause of ctx, or that of started; all else is in the attempt.
-func (t *trial) run(ctx context.Context) (a Attempt, err error) {
-	a = Attempt{Start: time.Now()}
+func (t *trial) run(ctx context.Context) (a verdicts.Attempt, err error) {
+	a = verdicts.Attempt{Start: time.Now()}
 	defer func() { a.Seconds = time.Since(a.Start).Seconds() }()
 	if err := t.root.RemoveAll(t.files.Dir); err != nil { // what is left of a run that was killed
 		return a, fmt.Errorf("clear %s: %w", t.files.Dir, err)
@@ -60,7 +61,7 @@ func (t *trial) run(ctx context.Context) (a Attempt, err error) {
 	case ctx.Err() != nil:
 		failed, stop = context.Cause(ctx), true
 	case failed != nil && !stop:
-		a.fail(failed)
+		fail(&a, failed)
 		log.say("the evaluation failed: %v", failed)
 	}
 	if err := log.Close(); err != nil && !stop {
@@ -69,7 +70,7 @@ func (t *trial) run(ctx context.Context) (a Attempt, err error) {
 	if stop {
 		return a, failed
 	}
-	return a, a.classify(ctx, t.reading, t.root, t.files)
+	return a, classify(ctx, &a, t.reading, t.root, t.files)
 }
 
 // folderError is a file of the run that cannot be written. Going on would lose
@@ -80,7 +81,7 @@ func (e *folderError) Error() string { return "write files of run: " + e.err.Err
 func (e *folderError) Unwrap() error { return e.err }
 
 // guarded keeps a panic, which is a mistake in mini, to the trial it is in.
-func (t *trial) guarded(ctx context.Context, log *runLog, a *Attempt) (err error) {
+func (t *trial) guarded(ctx context.Context, log *runLog, a *verdicts.Attempt) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			log.say("%s", debug.Stack())
@@ -95,7 +96,7 @@ var errDefect = errors.New("mini has a defect, please report it")
 
 // work does what the official harness does, in its order. The error is the
 // failure of everything but the patch.
-func (t *trial) work(ctx context.Context, log *runLog, a *Attempt) (err error) {
+func (t *trial) work(ctx context.Context, log *runLog, a *verdicts.Attempt) (err error) {
 	log.say("evaluating %s in %s", t.instance.ID, t.instance.ImageName())
 	sandbox, err := t.config.Sandboxes.Start(ctx, t.instance)
 	if err != nil {
@@ -126,7 +127,7 @@ func (t *trial) work(ctx context.Context, log *runLog, a *Attempt) (err error) {
 
 // applies brings the patch in and applies it. It is false where the patch is
 // not one of this repository, which is a result.
-func (t *trial) applies(ctx context.Context, b box, a *Attempt) (bool, error) {
+func (t *trial) applies(ctx context.Context, b box, a *verdicts.Attempt) (bool, error) {
 	if err := b.put(ctx, patchPath, t.patch); err != nil {
 		return false, fmt.Errorf("bring the patch into the sandbox: %w", err)
 	}
@@ -136,7 +137,7 @@ func (t *trial) applies(ctx context.Context, b box, a *Attempt) (bool, error) {
 	}
 	if with == "" {
 		b.log.say("%s:\n%s", applyFailed, output)
-		a.Class, a.Reason = ApplyFailed, "no way to apply the patch works: "+lastLine(output)
+		a.Class, a.Reason = verdicts.ApplyFailed, "no way to apply the patch works: "+lastLine(output)
 		return false, nil
 	}
 	a.Applied = with
@@ -145,7 +146,7 @@ func (t *trial) applies(ctx context.Context, b box, a *Attempt) (bool, error) {
 }
 
 // runs brings the script in, runs it and has its log judged.
-func (t *trial) runs(ctx context.Context, b box, a *Attempt) error {
+func (t *trial) runs(ctx context.Context, b box, a *verdicts.Attempt) error {
 	if err := b.diff(ctx, "before"); err != nil {
 		return err
 	}
@@ -173,7 +174,7 @@ func (t *trial) runs(ctx context.Context, b box, a *Attempt) error {
 	case res.Failure != "":
 		return &env.Error{Status: env.StartFailed, Op: "run the script", Err: fmt.Errorf("%w: %s", errUnfit, res.Failure)}
 	case res.TimedOut:
-		a.Class, a.Reason = TimedOut, fmt.Sprintf("the script took longer than %s", t.config.Timeout)
+		a.Class, a.Reason = verdicts.TimedOut, fmt.Sprintf("the script took longer than %s", t.config.Timeout)
 		b.log.say("Timeout error: %d seconds exceeded.", int64(t.config.Timeout/time.Second))
 		return nil
 	}
@@ -185,12 +186,12 @@ func (t *trial) runs(ctx context.Context, b box, a *Attempt) error {
 }
 
 // fail notes a failure of everything but the patch.
-func (a *Attempt) fail(err error) {
-	a.Class, a.Reason = Infrastructure, err.Error()
-	a.permanent = errors.Is(err, errUnfit) || errors.Is(err, errDefect)
+func fail(a *verdicts.Attempt, err error) {
+	a.Class, a.Reason = verdicts.Infrastructure, err.Error()
+	a.Permanent = errors.Is(err, errUnfit) || errors.Is(err, errDefect)
 	if lost, ok := errors.AsType[*env.Error](err); ok {
 		a.Status, a.Hint = lost.Status, lost.Hint
-		a.permanent = a.permanent || lost.Status == env.ImageNotFound
+		a.Permanent = a.Permanent || lost.Status == env.ImageNotFound
 	}
 	if errors.Is(err, env.ErrSink) {
 		a.Status, a.Hint = LogUnwritable, "make room on the disk of the results, and start again"

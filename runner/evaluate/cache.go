@@ -11,6 +11,7 @@ import (
 
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // cache is a folder of verdicts that several runs share, and several minis at
@@ -44,15 +45,15 @@ func (c cache) find(key string) (found, bool) {
 	}
 	defer root.Close() //nolint:errcheck // only read
 	dir := c.at(key)
-	r, err := readRecord(root, recordIn(dir))
-	if err != nil || r.Basis.Key != key || r.Basis.key() != key || !r.Class.Final() || !complete(root, r, filesIn(dir)) {
+	r, err := verdicts.ReadRecord(root, recordIn(dir))
+	if err != nil || r.Basis.Key != key || !r.IsSound() || !r.Class.Final() || !complete(root, r, filesIn(dir)) {
 		return found{}, false
 	}
 	return found{record: r, files: filesIn(dir), from: dir}, true
 }
 
 // put enters a verdict, or what has become of it.
-func (c cache) put(key string, run *rootdir.Dir, from grade.Files, r Record) error {
+func (c cache) put(key string, run *rootdir.Dir, from grade.Files, r verdicts.Record) error {
 	if err := os.MkdirAll(string(c), 0o755); err != nil { //nolint:gosec // results are for sharing
 		return err
 	}
@@ -62,8 +63,8 @@ func (c cache) put(key string, run *rootdir.Dir, from grade.Files, r Record) err
 	}
 	defer root.Close() //nolint:errcheck // all is written
 	at := c.at(key)
-	if there, ok := c.find(key); ok && there.record.verdictRun().Start.Equal(r.verdictRun().Start) {
-		return writeJSON(root, recordIn(at), r) // further runs of the same
+	if there, ok := c.find(key); ok && there.record.VerdictRun().Start.Equal(r.VerdictRun().Start) {
+		return verdicts.Write(root, recordIn(at), r) // further runs of the same
 	}
 	around := filepath.Dir(at)
 	if err := root.MkdirAll(around); err != nil {
@@ -78,7 +79,7 @@ func (c cache) put(key string, run *rootdir.Dir, from grade.Files, r Record) err
 	if err := copyFiles(run, from, root, filesIn(made)); err != nil {
 		return err
 	}
-	if err := writeJSON(root, recordIn(made), r); err != nil {
+	if err := verdicts.Write(root, recordIn(made), r); err != nil {
 		return err
 	}
 	return swap(root, made, at)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // TestCacheOfManyMinis: what one takes from the cache is of one run, however
@@ -21,7 +22,7 @@ func TestCacheOfManyMinis(t *testing.T) {
 	const minis, rounds = 4, 60
 	shared := cache(t.TempDir())
 	patch := []byte("a patch\n")
-	basis := Basis{PatchSHA256: patchHash(patch), ScriptSHA256: patchHash(nil)}.inImage(Image{ID: "sha256:aa"})
+	basis := verdicts.Basis{PatchSHA256: verdicts.PatchHash(patch), ScriptSHA256: verdicts.PatchHash(nil)}.InImage("sha256:aa", "", "")
 	var taken atomic.Int64
 	var all errgroup.Group
 	for mini := range minis {
@@ -51,8 +52,8 @@ func TestCacheOfManyMinis(t *testing.T) {
 						return err
 					}
 				}
-				r := Record{Format: Format, Instance: "i", Model: "m", RunID: "r1", Class: Resolved, Basis: basis, Runs: []Attempt{
-					{Purpose: ForVerdict, Class: Resolved, Start: start, Dir: "logs"},
+				r := verdicts.Record{Format: verdicts.Format, Instance: "i", Model: "m", RunID: "r1", Class: verdicts.Resolved, Basis: basis, Runs: []verdicts.Attempt{
+					{Purpose: verdicts.ForVerdict, Class: verdicts.Resolved, Start: start, Dir: "logs"},
 				}}
 				if err := s.share(p, r); err != nil {
 					return err
@@ -70,8 +71,8 @@ func TestCacheOfManyMinis(t *testing.T) {
 				}
 				taken.Add(1)
 				for _, path := range []string{p.official.Log, p.official.TestOutput, p.official.Report} {
-					if text, err := os.ReadFile(path); err != nil || string(text) != f.record.verdictRun().Start.String() {
-						return fmt.Errorf("%s says %q, %w; the record is of %s", filepath.Base(path), text, err, f.record.verdictRun().Start)
+					if text, err := os.ReadFile(path); err != nil || string(text) != f.record.VerdictRun().Start.String() {
+						return fmt.Errorf("%s says %q, %w; the record is of %s", filepath.Base(path), text, err, f.record.VerdictRun().Start)
 					}
 				}
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 	"github.com/minibench/mini/env/envtest"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // containers are those of the official harness.
@@ -73,18 +74,18 @@ func TestDemo(t *testing.T) {
 		golds, noops = append(golds, evaluate.Gold(in)), append(noops, evaluate.Noop(in))
 	}
 	s := b.run(t.Context(), golds...)
-	if s.Count(evaluate.Resolved) != 5 {
+	if s.Count(verdicts.Resolved) != 5 {
 		t.Errorf("gold: %v", s.ByClass)
 		b.logReasons(s)
 	}
 	b.checkOfficial(s, golds...)
 	s = b.run(t.Context(), noops...)
-	if s.Count(evaluate.Unresolved) != 5 || len(s.Quarantined) > 0 || s.Trusted != 5 {
+	if s.Count(verdicts.Unresolved) != 5 || len(s.Quarantined) > 0 || s.Trusted != 5 {
 		t.Errorf("noop: %v, quarantined %v", s.ByClass, s.Quarantined)
 		b.logReasons(s)
 	}
 	for _, r := range s.Records {
-		if r.Gold != evaluate.Resolved || r.Basis.ImageID == "" || r.Basis.Key == "" || r.Basis.Machine.Kernel == "" || r.Basis.Machine.CPUs < 1 {
+		if r.Gold != verdicts.Resolved || r.Basis.ImageID == "" || r.Basis.Key == "" || r.Basis.Machine.Kernel == "" || r.Basis.Machine.CPUs < 1 {
 			t.Errorf("%s: gold %q, basis %+v", r.Instance, r.Gold, r.Basis)
 		}
 	}
@@ -132,25 +133,25 @@ func TestPatches(t *testing.T) {
 		name   string
 		row    datasets.Instance
 		patch  string
-		class  evaluate.Class
+		class  verdicts.Class
 		files  string
 		with   string
 		change func(*docker.Config)
-		check  func(t *testing.T, b *bench, r evaluate.Record)
+		check  func(t *testing.T, b *bench, r verdicts.Record)
 	}{
-		{name: "gold", row: in, patch: in.Patch, class: evaluate.Resolved, files: judged, with: "git apply --verbose"},
-		{name: "null", row: in, class: evaluate.Empty, files: none},
-		{name: "does not apply", row: in, patch: strings.ReplaceAll(in.Patch, "units", "unites"), class: evaluate.ApplyFailed, files: patched},
-		{name: "no patch at all", row: in, patch: "I have fixed it.\n", class: evaluate.ApplyFailed, files: patched},
-		{name: "3way", row: in, patch: needs3way(t, in), class: evaluate.Resolved, files: judged, with: "git apply --verbose --3way"},
-		{name: "fuzz", row: in, patch: needsFuzz(t, in), class: evaluate.Resolved, files: judged, with: "patch --batch --forward --fuzz=5 -p1 -i"},
+		{name: "gold", row: in, patch: in.Patch, class: verdicts.Resolved, files: judged, with: "git apply --verbose"},
+		{name: "null", row: in, class: verdicts.Empty, files: none},
+		{name: "does not apply", row: in, patch: strings.ReplaceAll(in.Patch, "units", "unites"), class: verdicts.ApplyFailed, files: patched},
+		{name: "no patch at all", row: in, patch: "I have fixed it.\n", class: verdicts.ApplyFailed, files: patched},
+		{name: "3way", row: in, patch: needs3way(t, in), class: verdicts.Resolved, files: judged, with: "git apply --verbose --3way"},
+		{name: "fuzz", row: in, patch: needsFuzz(t, in), class: verdicts.Resolved, files: judged, with: "patch --batch --forward --fuzz=5 -p1 -i"},
 		{
 			name: "CRLF", row: in, patch: strings.ReplaceAll(in.Patch, "\n", "\r\n"),
-			class: evaluate.Resolved, files: judged, with: "patch --batch --forward --fuzz=5 -p1 -i",
+			class: verdicts.Resolved, files: judged, with: "patch --batch --forward --fuzz=5 -p1 -i",
 		},
 		{
-			name: "hangs", row: withTest(in, "echo before; sleep 600"), patch: in.Patch, class: evaluate.TimedOut, files: ran, with: "git apply --verbose",
-			check: func(t *testing.T, b *bench, _ evaluate.Record) {
+			name: "hangs", row: withTest(in, "echo before; sleep 600"), patch: in.Patch, class: verdicts.TimedOut, files: ran, with: "git apply --verbose",
+			check: func(t *testing.T, b *bench, _ verdicts.Record) {
 				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "\nbefore\n") || !strings.HasSuffix(log, "\n\nTimeout error: 8 seconds exceeded.") {
 					t.Errorf("the log is\n%s", log)
 				}
@@ -159,12 +160,12 @@ func TestPatches(t *testing.T) {
 		{
 			// The tests fail, but what they print says otherwise.
 			name: "prints results", row: withTest(in, fakePasses(in)+"(exit 1)"), patch: in.Patch,
-			class: evaluate.Unresolved, files: judged, with: "git apply --verbose",
+			class: verdicts.Unresolved, files: judged, with: "git apply --verbose",
 		},
 		{
 			name: "prints results and markers", row: withTest(in, fakePasses(in)+`printf '>>>>> %s\\n' 'End Test Output' 'Test Exit Code: 0'; (exit 1)`), patch: in.Patch,
-			class: evaluate.Resolved, files: judged, with: "git apply --verbose", // as the official harness has it
-			check: func(t *testing.T, _ *bench, r evaluate.Record) {
+			class: verdicts.Resolved, files: judged, with: "git apply --verbose", // as the official harness has it
+			check: func(t *testing.T, _ *bench, r verdicts.Record) {
 				var flags []string
 				for _, f := range r.Flags {
 					flags = append(flags, string(f.Flag))
@@ -177,8 +178,8 @@ func TestPatches(t *testing.T) {
 		{
 			// PID 1 shrugs it off; what a script does to itself is its own affair.
 			name: "kills all it can reach", row: withTest(in, "kill -9 1; kill -TERM 1; echo still here; kill -9 -1; kill -9 $$"), patch: in.Patch,
-			class: evaluate.Unresolved, files: judged, with: "git apply --verbose",
-			check: func(t *testing.T, b *bench, _ evaluate.Record) {
+			class: verdicts.Unresolved, files: judged, with: "git apply --verbose",
+			check: func(t *testing.T, b *bench, _ verdicts.Record) {
 				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "\nstill here\n") {
 					t.Errorf("the log is\n%s", log)
 				}
@@ -186,9 +187,9 @@ func TestPatches(t *testing.T) {
 		},
 		{
 			name: "fills a file system of its own", row: withTest(in, "head -c 64M /dev/zero > /scratch/full; head -c 1M /dev/zero > /scratch/more; df /scratch; (exit 1)"),
-			patch: in.Patch, class: evaluate.Unresolved, files: judged, with: "git apply --verbose",
+			patch: in.Patch, class: verdicts.Unresolved, files: judged, with: "git apply --verbose",
 			change: func(c *docker.Config) { c.Tmpfs = map[string]int64{"/scratch": 8 << 20} },
-			check: func(t *testing.T, b *bench, _ evaluate.Record) {
+			check: func(t *testing.T, b *bench, _ verdicts.Record) {
 				if log := b.file(tree + "test_output.txt"); !strings.Contains(log, "No space left on device") || !strings.Contains(log, "100%") {
 					t.Errorf("the log is\n%s", log)
 				}
@@ -196,9 +197,9 @@ func TestPatches(t *testing.T) {
 		},
 		{
 			name: "takes all memory", row: withTest(in, "exec python3 -c 'x = bytearray(600 << 20)'"), patch: in.Patch,
-			class: evaluate.Infrastructure, files: judged, with: "git apply --verbose",
+			class: verdicts.Infrastructure, files: judged, with: "git apply --verbose",
 			change: func(c *docker.Config) { c.MemoryBytes = 256 << 20 },
-			check: func(t *testing.T, _ *bench, r evaluate.Record) {
+			check: func(t *testing.T, _ *bench, r verdicts.Record) {
 				if len(r.Runs) != 2 || !strings.Contains(r.Reason, "memory") {
 					t.Errorf("%d runs, %s", len(r.Runs), r.Reason)
 				}
@@ -305,7 +306,7 @@ func TestContainerKilled(t *testing.T) {
 	task := evaluate.Prediction(in, "m", []byte(in.Patch))
 	s := b.run(t.Context(), task)
 	killers.Wait()
-	if s.Count(evaluate.Infrastructure) != 1 || deaths != 2 || s.Complete() {
+	if s.Count(verdicts.Infrastructure) != 1 || deaths != 2 || s.Complete() {
 		t.Fatalf("%v after %d containers", s.ByClass, deaths)
 	}
 	if a := s.Records[0].Runs[1]; a.Status != env.ContainerDied || b.official("m", in.ID) != ran {

@@ -20,6 +20,7 @@ import (
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/script"
 	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // Defaults of Config.
@@ -145,7 +146,7 @@ type job struct {
 	plan   plan
 	run    grade.Run // that it is part of
 	paths  paths
-	record *Record // nil before there is a verdict
+	record *verdicts.Record // nil before there is a verdict
 	reused bool
 	ran    bool // something was run for it
 	// vouched says that the verdict's run is of this session or from the cache.

@@ -16,6 +16,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 const fix = "diff --git a/ledger/money.py b/ledger/money.py\n--- a/ledger/money.py\n+++ b/ledger/money.py\n@@ -1 +1 @@\n-a\n+b\n"
@@ -69,63 +70,63 @@ func TestClasses(t *testing.T) {
 		name   string
 		boxes  *fakeBoxes
 		patch  []byte
-		class  evaluate.Class
+		class  verdicts.Class
 		files  string
 		starts int
 		status env.Status
 		reason string
 	}{
-		{"null", &fakeBoxes{}, nil, evaluate.Empty, none, 0, "", "no patch"},
-		{"empty", &fakeBoxes{}, []byte{}, evaluate.Empty, none, 0, "", "no patch"},
-		{"resolved", &fakeBoxes{}, []byte(fix), evaluate.Resolved, judged, 1, "", ""},
+		{"null", &fakeBoxes{}, nil, verdicts.Empty, none, 0, "", "no patch"},
+		{"empty", &fakeBoxes{}, []byte{}, verdicts.Empty, none, 0, "", "no patch"},
+		{"resolved", &fakeBoxes{}, []byte(fix), verdicts.Resolved, judged, 1, "", ""},
 		{"unresolved", script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
 			return say(c, logOf(in, "FAILED", 1), env.Result{ExitCode: 1})
-		}), []byte(fix), evaluate.Unresolved, judged, 1, "", "tests failed"},
+		}), []byte(fix), verdicts.Unresolved, judged, 1, "", "tests failed"},
 		{"passes that the exit code denies", script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
 			return say(c, logOf(in, "PASSED", 1), env.Result{})
-		}), []byte(fix), evaluate.Unresolved, judged, 1, "", "cannot be held against"},
+		}), []byte(fix), verdicts.Unresolved, judged, 1, "", "cannot be held against"},
 		{"no log", script(func(_ datasets.Instance, _ int, c env.Command) (env.Result, error) {
 			return say(c, "", env.Result{})
-		}), []byte(fix), evaluate.Unresolved, judged, 1, "", "cannot be held against"},
+		}), []byte(fix), verdicts.Unresolved, judged, 1, "", "cannot be held against"},
 		{
 			"no image", &fakeBoxes{start: func(context.Context, int) error { return failing(env.ImageNotFound) }},
-			[]byte(fix), evaluate.Infrastructure, early, 1, env.ImageNotFound, "it failed",
+			[]byte(fix), verdicts.Infrastructure, early, 1, env.ImageNotFound, "it failed",
 		},
 		{
 			"no engine", &fakeBoxes{start: func(context.Context, int) error { return failing(env.DaemonUnavailable) }},
-			[]byte(fix), evaluate.Infrastructure, early, 3, env.DaemonUnavailable, "it failed",
+			[]byte(fix), verdicts.Infrastructure, early, 3, env.DaemonUnavailable, "it failed",
 		},
 		{"engine is back", &fakeBoxes{start: func(_ context.Context, n int) error {
 			if n < 3 {
 				return failing(env.DaemonUnavailable)
 			}
 			return nil
-		}}, []byte(fix), evaluate.Resolved, judged, 3, "", ""},
-		{"container killed", lost(env.ContainerDied), []byte(fix), evaluate.Infrastructure, ran, 3, env.ContainerDied, "it failed"},
-		{"forged frames", lost(env.ProtocolViolation), []byte(fix), evaluate.Infrastructure, ran, 3, env.ProtocolViolation, "it failed"},
-		{"engine's disk full", lost(env.HostDiskFull), []byte(fix), evaluate.Infrastructure, ran, 3, env.HostDiskFull, "it failed"},
+		}}, []byte(fix), verdicts.Resolved, judged, 3, "", ""},
+		{"container killed", lost(env.ContainerDied), []byte(fix), verdicts.Infrastructure, ran, 3, env.ContainerDied, "it failed"},
+		{"forged frames", lost(env.ProtocolViolation), []byte(fix), verdicts.Infrastructure, ran, 3, env.ProtocolViolation, "it failed"},
+		{"engine's disk full", lost(env.HostDiskFull), []byte(fix), verdicts.Infrastructure, ran, 3, env.HostDiskFull, "it failed"},
 		{"log unwritable", script(func(datasets.Instance, int, env.Command) (env.Result, error) {
 			return env.Result{ExitCode: -1}, fmt.Errorf("%w: no space", env.ErrSink)
-		}), []byte(fix), evaluate.Infrastructure, ran, 3, evaluate.LogUnwritable, "no space"},
+		}), []byte(fix), verdicts.Infrastructure, ran, 3, evaluate.LogUnwritable, "no space"},
 		{"no git", &fakeBoxes{play: func(_ context.Context, _ *fakeBox, _ int, c env.Command) (env.Result, bool, error) {
 			return env.Result{ExitCode: -1, Failure: "There is no git."}, c.Interpreter[0] == "git", nil
-		}}, []byte(fix), evaluate.Infrastructure, patched, 1, env.StartFailed, "no git"},
+		}}, []byte(fix), verdicts.Infrastructure, patched, 1, env.StartFailed, "no git"},
 		{"git hangs", &fakeBoxes{play: func(_ context.Context, _ *fakeBox, _ int, c env.Command) (env.Result, bool, error) {
 			return env.Result{ExitCode: -1, TimedOut: true}, c.Interpreter[0] == "git", nil
-		}}, []byte(fix), evaluate.Infrastructure, patched, 3, "", "took longer"},
-		{"does not apply", noWay, []byte(fix), evaluate.ApplyFailed, patched, 1, "", "hunks failed"},
+		}}, []byte(fix), verdicts.Infrastructure, patched, 3, "", "took longer"},
+		{"does not apply", noWay, []byte(fix), verdicts.ApplyFailed, patched, 1, "", "hunks failed"},
 		{"timed out", script(func(_ datasets.Instance, _ int, c env.Command) (env.Result, error) {
 			return say(c, "half a log", env.Result{ExitCode: -1, TimedOut: true})
-		}), []byte(fix), evaluate.TimedOut, ran, 1, "", "longer than 30m"},
+		}), []byte(fix), verdicts.TimedOut, ran, 1, "", "longer than 30m"},
 		{"out of memory, and unresolved", script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
 			return say(c, logOf(in, "FAILED", 137), env.Result{ExitCode: 1, OOMKilled: 2})
-		}), []byte(fix), evaluate.Infrastructure, judged, 3, "", "want of memory: 2"},
+		}), []byte(fix), verdicts.Infrastructure, judged, 3, "", "want of memory: 2"},
 		{"out of memory, and resolved", script(func(in datasets.Instance, _ int, c env.Command) (env.Result, error) {
 			return say(c, logOf(in, "PASSED", 0), env.Result{OOMKilled: 1})
-		}), []byte(fix), evaluate.Resolved, judged, 1, "", ""},
+		}), []byte(fix), verdicts.Resolved, judged, 1, "", ""},
 		{
 			"a mistake in mini", script(func(datasets.Instance, int, env.Command) (env.Result, error) { panic("oh") }),
-			[]byte(fix), evaluate.Infrastructure, ran, 1, "", "defect",
+			[]byte(fix), verdicts.Infrastructure, ran, 1, "", "defect",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,7 +146,7 @@ func TestClasses(t *testing.T) {
 				if len(r.Runs) > 0 && r.Runs[len(r.Runs)-1].Status != c.status {
 					t.Errorf("status %q, want %q", r.Runs[len(r.Runs)-1].Status, c.status)
 				}
-				if complete := c.class != evaluate.Infrastructure; s.Complete() != complete {
+				if complete := c.class != verdicts.Infrastructure; s.Complete() != complete {
 					t.Errorf("complete: %v", s.Complete())
 				}
 				if diff := cmp.Diff(c.files, b.official("some__model", "minidemo__ledger-17")); diff != "" {
@@ -303,7 +304,7 @@ func TestNoopAndGold(t *testing.T) {
 	b := newBench(t, boxes)
 	in := row(t)
 	s := b.run(t.Context(), evaluate.Gold(in), evaluate.Noop(in))
-	if s.Count(evaluate.Resolved) != 2 {
+	if s.Count(verdicts.Resolved) != 2 {
 		t.Fatalf("%v", s.ByClass)
 	}
 	if boxes.boxes[0].files["/tmp/patch.diff"] != in.Patch {
@@ -313,7 +314,7 @@ func TestNoopAndGold(t *testing.T) {
 		t.Errorf("a noop has a patch: %v", boxes.boxes[1].ran)
 	}
 	// A row that passes without any patch proves nothing.
-	if len(s.Quarantined) != 1 || s.Quarantined[0] != (evaluate.Quarantined{Instance: in.ID, Gold: evaluate.Resolved, Noop: evaluate.Resolved}) || s.Trusted != 0 {
+	if len(s.Quarantined) != 1 || s.Quarantined[0] != (evaluate.Quarantined{Instance: in.ID, Gold: verdicts.Resolved, Noop: verdicts.Resolved}) || s.Trusted != 0 {
 		t.Errorf("quarantined %+v, trusted %d", s.Quarantined, s.Trusted)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 const record = "verdicts/r1/m/minidemo__ledger-17.json"
@@ -29,36 +30,36 @@ func fails() *fakeBoxes {
 // whatever a stranger has written. Its log is graded where that is asked for.
 func TestForeignVerdicts(t *testing.T) {
 	claim := func(b *bench) error {
-		return change(filepath.Join(b.dir, record), func(r *evaluate.Record) {
-			r.Class, r.Resolution, r.Reason = evaluate.Resolved, "RESOLVED_FULL", ""
-			r.Runs[0].Class, r.Runs[0].Resolution, r.Runs[0].Reason = evaluate.Resolved, "RESOLVED_FULL", ""
+		return change(filepath.Join(b.dir, record), func(r *verdicts.Record) {
+			r.Class, r.Resolution, r.Reason = verdicts.Resolved, "RESOLVED_FULL", ""
+			r.Runs[0].Class, r.Runs[0].Resolution, r.Runs[0].Reason = verdicts.Resolved, "RESOLVED_FULL", ""
 		})
 	}
 	for name, c := range map[string]struct {
 		change func(b *bench) error
 		trust  bool
 		starts int // of sandboxes, of both sessions
-		class  evaluate.Class
+		class  verdicts.Class
 	}{
-		"of this user":                 {func(*bench) error { return nil }, false, 1, evaluate.Unresolved},
-		"of this user, trusted":        {func(*bench) error { return nil }, true, 1, evaluate.Unresolved},
-		"of another user":              {func(b *bench) error { b.config.Key = []byte("another"); return nil }, false, 2, evaluate.Unresolved},
-		"of another user, trusted":     {func(b *bench) error { b.config.Key = []byte("another"); return nil }, true, 1, evaluate.Unresolved},
-		"without a key":                {func(b *bench) error { b.config.Key = nil; return nil }, false, 2, evaluate.Unresolved},
-		"changed":                      {claim, false, 2, evaluate.Unresolved},
-		"changed, and the log trusted": {claim, true, 1, evaluate.Unresolved},
+		"of this user":                 {func(*bench) error { return nil }, false, 1, verdicts.Unresolved},
+		"of this user, trusted":        {func(*bench) error { return nil }, true, 1, verdicts.Unresolved},
+		"of another user":              {func(b *bench) error { b.config.Key = []byte("another"); return nil }, false, 2, verdicts.Unresolved},
+		"of another user, trusted":     {func(b *bench) error { b.config.Key = []byte("another"); return nil }, true, 1, verdicts.Unresolved},
+		"without a key":                {func(b *bench) error { b.config.Key = nil; return nil }, false, 2, verdicts.Unresolved},
+		"changed":                      {claim, false, 2, verdicts.Unresolved},
+		"changed, and the log trusted": {claim, true, 1, verdicts.Unresolved},
 		"of before there were seals": {func(b *bench) error {
-			return change(filepath.Join(b.dir, record), func(r *evaluate.Record) { r.Seal = "" })
-		}, false, 2, evaluate.Unresolved},
-		"with a log that has no result": {func(b *bench) error { return os.WriteFile(filepath.Join(b.dir, tree, "test_output.txt"), nil, 0o600) }, false, 1, evaluate.Unresolved},
+			return change(filepath.Join(b.dir, record), func(r *verdicts.Record) { r.Seal = "" })
+		}, false, 2, verdicts.Unresolved},
+		"with a log that has no result": {func(b *bench) error { return os.WriteFile(filepath.Join(b.dir, tree, "test_output.txt"), nil, 0o600) }, false, 1, verdicts.Unresolved},
 		"a log of another patch": {func(b *bench) error {
 			return errors.Join(claim(b), os.WriteFile(filepath.Join(b.dir, tree, "patch.diff"), []byte("x"), 0o600))
-		}, true, 2, evaluate.Unresolved},
+		}, true, 2, verdicts.Unresolved},
 		"did not apply, by its own words": {func(b *bench) error {
-			return change(filepath.Join(b.dir, record), func(r *evaluate.Record) {
-				r.Class, r.Runs[0].Class = evaluate.ApplyFailed, evaluate.ApplyFailed
+			return change(filepath.Join(b.dir, record), func(r *verdicts.Record) {
+				r.Class, r.Runs[0].Class = verdicts.ApplyFailed, verdicts.ApplyFailed
 			})
-		}, true, 2, evaluate.Unresolved},
+		}, true, 2, verdicts.Unresolved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			boxes := fails()
@@ -155,7 +156,7 @@ func TestLinksOut(t *testing.T) {
 					if out, ok := errors.AsType[*rootdir.LinkError](err); (again || strings.Count(link, "/") < 2) && (!ok || out.Path != at) {
 						t.Errorf("error %v, want one that names the link", err)
 					}
-				} else if err != nil || s.Count(evaluate.Resolved) != 1 {
+				} else if err != nil || s.Count(verdicts.Resolved) != 1 {
 					t.Errorf("%v, %v", s.ByClass, err)
 				}
 				if after := contents(t, outside); after != before {

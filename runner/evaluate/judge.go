@@ -15,6 +15,7 @@ import (
 	"github.com/minibench/mini/runner/grade/logs"
 	"github.com/minibench/mini/runner/grade/suspect"
 	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // memory bounds what is held of logs at once, in bytes: most are small, and
@@ -32,7 +33,7 @@ func whileRead(ctx context.Context, room *semaphore.Weighted, size int64, work f
 }
 
 // judge reads the log of the tests and gives the verdict.
-func (t *trial) judge(ctx context.Context, log *runLog, a *Attempt) error {
+func (t *trial) judge(ctx context.Context, log *runLog, a *verdicts.Attempt) error {
 	report, err := t.plan.read(ctx, t.reading, t.root, t.files.TestOutput, a)
 	if err != nil { // it is valid UTF-8 since it was written
 		return err
@@ -50,7 +51,7 @@ func (t *trial) judge(ctx context.Context, log *runLog, a *Attempt) error {
 
 // read judges the log in a file, and returns what report.json is to say; nil
 // where the parser crashes. The error is that of the file.
-func (p plan) read(ctx context.Context, room *semaphore.Weighted, dir *rootdir.Dir, path string, a *Attempt) (report []byte, err error) {
+func (p plan) read(ctx context.Context, room *semaphore.Weighted, dir *rootdir.Dir, path string, a *verdicts.Attempt) (report []byte, err error) {
 	f, err := openLog(dir, path)
 	if err != nil {
 		return nil, &folderError{err}
@@ -72,11 +73,11 @@ func (p plan) read(ctx context.Context, room *semaphore.Weighted, dir *rootdir.D
 }
 
 // judge gives the verdict on a log.
-func (p plan) judge(text string, a *Attempt) []byte {
+func (p plan) judge(text string, a *verdicts.Attempt) []byte {
 	a.Passed, a.Failed, a.ExitCode, a.Resolution, a.Flags, a.Reason, a.Hint = 0, 0, nil, "", nil, "", ""
 	v, err := p.rubric.Judge(text)
 	if err != nil {
-		a.Class, a.Reason = Error, err.Error()
+		a.Class, a.Reason = verdicts.Error, err.Error()
 		return nil
 	}
 	outcome := suspect.Outcome{Passed: v.Claims.Passed, Failed: v.Claims.Failed, AnyFailed: v.Claims.AnyFailed}
@@ -92,19 +93,19 @@ func (p plan) judge(text string, a *Attempt) []byte {
 	a.Flags = suspect.Log(text, p.script.Text, outcome)
 	switch {
 	case v.Report.Resolved:
-		a.Class = Resolved
+		a.Class = verdicts.Resolved
 	case a.OOMKilled > 0:
 		// The report stays, for it is what the official harness would say.
-		a.Class = Infrastructure
+		a.Class = verdicts.Infrastructure
 		a.Reason = fmt.Sprintf("the kernel killed processes for want of memory: %d", a.OOMKilled)
 		a.Hint = "give the sandboxes of evaluations more memory, or run fewer at once"
 	default:
-		a.Class, a.Reason = Unresolved, p.reason(v, *a)
+		a.Class, a.Reason = verdicts.Unresolved, p.reason(v, *a)
 	}
 	return v.Report.JSON(v.InstanceID)
 }
 
-func (p plan) reason(v grade.Verdict, a Attempt) string {
+func (p plan) reason(v grade.Verdict, a verdicts.Attempt) string {
 	if !v.Report.Applied {
 		return "the log cannot be held against the row's tests: the test run broke off, never began, or claims what its exit code denies"
 	}
@@ -114,9 +115,9 @@ func (p plan) reason(v grade.Verdict, a Attempt) string {
 
 // classify looks in the files of a run that came to no good for what failed, as
 // the official summary does.
-func (a *Attempt) classify(ctx context.Context, room *semaphore.Weighted, dir *rootdir.Dir, files grade.Files) error {
+func classify(ctx context.Context, a *verdicts.Attempt, room *semaphore.Weighted, dir *rootdir.Dir, files grade.Files) error {
 	a.Failure, a.Tier = "", ""
-	if a.Class == Resolved {
+	if a.Class == verdicts.Resolved {
 		return nil
 	}
 	var size int64

@@ -8,6 +8,7 @@ import (
 
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // Known tells what an evaluation would not have to run, for plans: the class
@@ -17,7 +18,7 @@ import (
 // images are taken to be those of the time of the verdict.
 //
 // The error is about the folder, or wraps grade.ErrName.
-func (c Config) Known(dir string) (func(ctx context.Context, t Task) (Class, error), error) {
+func (c Config) Known(dir string) (func(ctx context.Context, t Task) (verdicts.Class, error), error) {
 	c = c.withDefaults()
 	if _, err := grade.NewRun(dir, c.RunID); err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func (c Config) Known(dir string) (func(ctx context.Context, t Task) (Class, err
 	if _, err := s.read(); err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, t Task) (Class, error) {
+	return func(ctx context.Context, t Task) (verdicts.Class, error) {
 		p, err := newPlan(c, t)
 		if err != nil {
 			return "", err
@@ -44,7 +45,7 @@ func (c Config) Known(dir string) (func(ctx context.Context, t Task) (Class, err
 			return "", fmt.Errorf("evaluate %s: %w", t.Instance.ID, err)
 		}
 		if t.empty() {
-			return Empty, nil
+			return verdicts.Empty, nil
 		}
 		e := &Evaluator{config: c, store: s}
 		basis, own, holds := e.held(ctx, &job{Task: t, plan: p, run: run, paths: where})

@@ -14,6 +14,7 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // TestSubmitWhileItRuns is how a batch uses it: patches come as they are made,
@@ -43,12 +44,12 @@ func TestSubmitWhileItRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer folder.Close()
-		var verdicts []string
+		var told []string
 		e, err := evaluate.Begin(t.Context(), evaluate.Config{
 			Folder: folder, Sandboxes: boxes, RunID: "r1", Workers: 2,
 			Log: runner.NewLog(folder, func(e runner.Event) {
 				if e.Type == runner.Verdict {
-					verdicts = append(verdicts, e.Instance+" "+e.Verdict)
+					told = append(told, e.Instance+" "+e.Verdict)
 				}
 			}),
 		})
@@ -63,14 +64,14 @@ func TestSubmitWhileItRuns(t *testing.T) {
 			if i == 0 {
 				time.Sleep(takes + time.Second)
 				synctest.Wait()
-				if len(verdicts) != 1 {
-					t.Errorf("verdicts before the second patch: %v", verdicts)
+				if len(told) != 1 {
+					t.Errorf("verdicts before the second patch: %v", told)
 				}
 			}
 		}
 		s, err := e.Wait()
-		if err != nil || s.Count(evaluate.Resolved) != 5 || len(verdicts) != 5 {
-			t.Errorf("%v, %v, %v", s.ByClass, verdicts, err)
+		if err != nil || s.Count(verdicts.Resolved) != 5 || len(told) != 5 {
+			t.Errorf("%v, %v, %v", s.ByClass, told, err)
 		}
 		// One alone, and four by two.
 		if took := time.Since(start); took != 3*takes+time.Second || most != 2 {
@@ -95,7 +96,7 @@ func TestSamePatchAtOnce(t *testing.T) {
 	for _, model := range []string{"a", "b", "c", "d", "e", "f"} {
 		tasks = append(tasks, evaluate.Prediction(row(t), model, []byte(fix)))
 	}
-	if s := b.run(t.Context(), tasks...); boxes.starts != 1 || s.Reused != 5 || s.Count(evaluate.Resolved) != 6 {
+	if s := b.run(t.Context(), tasks...); boxes.starts != 1 || s.Reused != 5 || s.Count(verdicts.Resolved) != 6 {
 		t.Errorf("%d starts, %d reused, %v", boxes.starts, s.Reused, s.ByClass)
 	}
 }
@@ -144,7 +145,7 @@ func TestFiles(t *testing.T) {
 	if want := filepath.Join(b.dir, "some__model.r1.json"); s.Official != want {
 		t.Errorf("the official summary is %s, want %s", s.Official, want)
 	}
-	var r evaluate.Record
+	var r verdicts.Record
 	if err := json.Unmarshal([]byte(b.file("verdicts/r1/some__model/minidemo__ledger-17.json")), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("the record lacks: %s", name)
 		}
 	}
-	if r.Format != evaluate.Format || r.Class != evaluate.Resolved || r.Model != "some/model" || r.Runs[0].Passed == 0 {
+	if r.Format != verdicts.Format || r.Class != verdicts.Resolved || r.Model != "some/model" || r.Runs[0].Passed == 0 {
 		t.Errorf("the record is %+v", r)
 	}
 	var kept evaluate.Summary

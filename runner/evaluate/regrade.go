@@ -15,32 +15,20 @@ import (
 	"github.com/minibench/mini/runner/grade/script"
 	"github.com/minibench/mini/runner/grade/suspect"
 	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/runner/verdicts"
 )
-
-// Regraded is a verdict that a record had before its logs were judged again,
-// and what of its basis has changed since.
-type Regraded struct {
-	Time          time.Time `json:"time"` // when it was given up
-	Class         Class     `json:"class"`
-	Resolution    string    `json:"resolution,omitempty"`
-	Reason        string    `json:"reason,omitempty"`
-	RowSHA256     string    `json:"row_sha256,omitempty"`
-	Parser        string    `json:"parser,omitempty"`
-	ParserRelease string    `json:"parser_release,omitempty"`
-	EvalType      string    `json:"eval_type,omitempty"`
-}
 
 // Regrade is a verdict given anew, from the logs of its runs and the row as it
 // is now. Nothing is written yet.
 type Regrade struct {
 	// Record has the new verdict, and the one before among its Regraded.
-	Record Record
+	Record verdicts.Record
 	// Reports are the new contents of report.json, by path.
 	Reports map[string][]byte
 	// Changed says that something is new, be it only what the verdict rests on.
 	Changed bool
 
-	judged Record // by the logs alone, changed or not
+	judged verdicts.Record // by the logs alone, changed or not
 }
 
 // ErrNotRegraded is wrapped by the error for a verdict that its logs cannot
@@ -74,7 +62,7 @@ func newAgain(dir *rootdir.Dir, editions []datasets.Edition, now time.Time, read
 // ended without a log that is to be judged stays as it is: an empty patch, one
 // that did not apply, a script that took too long, a machine that failed. The
 // error wraps ErrNotRegraded, or grade.ErrNotGradable for the row.
-func (again *Again) Judge(ctx context.Context, r Record, in datasets.Instance) (Regrade, error) {
+func (again *Again) Judge(ctx context.Context, r verdicts.Record, in datasets.Instance) (Regrade, error) {
 	not := func(format string, args ...any) (Regrade, error) {
 		return Regrade{}, fmt.Errorf("%s %w: %s", r.Instance, ErrNotRegraded, fmt.Sprintf(format, args...))
 	}
@@ -84,7 +72,7 @@ func (again *Again) Judge(ctx context.Context, r Record, in datasets.Instance) (
 	}
 	old := r
 	r.Runs = slices.Clone(r.Runs)
-	if r.verdictRun() == nil {
+	if r.VerdictRun() == nil {
 		return Regrade{Record: old}, nil
 	}
 	switch {
@@ -108,22 +96,22 @@ func (again *Again) Judge(ctx context.Context, r Record, in datasets.Instance) (
 			return not("run %d: %v", i+1, err)
 		}
 	}
-	if old.Class == Infrastructure && len(g.reports) == 0 {
+	if old.Class == verdicts.Infrastructure && len(g.reports) == 0 {
 		return Regrade{Record: old}, nil // there is no verdict to renew
 	}
 	r.Basis.RowSHA256, r.Basis.Parser, r.Basis.ParserRelease = p.basis.RowSHA256, p.basis.Parser, p.basis.ParserRelease
 	r.Basis.EvalType, r.Basis.Editions = p.basis.EvalType, again.editions
-	r.Basis.Key = r.Basis.key()
+	r.Basis.Key = r.Basis.ComputeKey()
 	for i, a := range r.Runs {
 		if a.Key != "" {
-			r.Runs[i].Key = r.Basis.withPatch(a.PatchSHA256)
+			r.Runs[i].Key = r.Basis.KeyWithPatch(a.PatchSHA256)
 		}
 	}
-	r.conclude()
-	if r.verdictClass() != old.verdictClass() && g.lost {
+	r.Conclude()
+	if r.VerdictClass() != old.VerdictClass() && g.lost {
 		return not("the verdict would be %s, but the log of a further run is not here to be held against", r.Class)
 	}
-	r.Flags = append(slices.DeleteFunc(slices.Clone(r.Flags), ofLog), r.verdictRun().Flags...)
+	r.Flags = append(slices.DeleteFunc(slices.Clone(r.Flags), ofLog), r.VerdictRun().Flags...)
 	g.without(&r, old)
 	out := Regrade{Record: r, Reports: g.reports, judged: r}
 	out.Changed = r.Class != old.Class || r.Resolution != old.Resolution || r.Basis.RowSHA256 != old.Basis.RowSHA256 ||
@@ -132,12 +120,12 @@ func (again *Again) Judge(ctx context.Context, r Record, in datasets.Instance) (
 		out.Record = old
 		return out, nil
 	}
-	out.Record.Regraded = append(slices.Clone(old.Regraded), Regraded{
+	out.Record.Regraded = append(slices.Clone(old.Regraded), verdicts.Regraded{
 		Time: again.now, Class: old.Class, Resolution: old.Resolution, Reason: old.Reason, RowSHA256: old.Basis.RowSHA256,
 		Parser: old.Basis.Parser, ParserRelease: old.Basis.ParserRelease, EvalType: old.Basis.EvalType,
 	})
-	out.Record.ForeignLog = old.ForeignLog || !old.isSealed(again.key)
-	out.Record, err = out.Record.sealed(again.key)
+	out.Record.ForeignLog = old.ForeignLog || !old.IsSealed(again.key)
+	out.Record, err = out.Record.Sealed(again.key)
 	return out, err
 }
 
@@ -161,10 +149,10 @@ type regrading struct {
 }
 
 // judge gives a run its verdict anew, if it has one.
-func (g *regrading) judge(ctx context.Context, a *Attempt) error {
+func (g *regrading) judge(ctx context.Context, a *verdicts.Attempt) error {
 	switch a.Class {
-	case Resolved, Unresolved, Error:
-	case Infrastructure:
+	case verdicts.Resolved, verdicts.Unresolved, verdicts.Error:
+	case verdicts.Infrastructure:
 		if a.Resolution == "" {
 			return nil // it never came to a log
 		}
@@ -172,7 +160,7 @@ func (g *regrading) judge(ctx context.Context, a *Attempt) error {
 		return nil
 	}
 	if a.Dir == "" {
-		g.lost = g.lost || a.Purpose != ForVerdict
+		g.lost = g.lost || a.Purpose != verdicts.ForVerdict
 		return nil // a later run has taken its place
 	}
 	dir := filepath.Join(g.dir.Path(), filepath.FromSlash(a.Dir))
@@ -184,26 +172,26 @@ func (g *regrading) judge(ctx context.Context, a *Attempt) error {
 	if err != nil {
 		return err
 	}
-	if report == nil && was != Error {
+	if report == nil && was != verdicts.Error {
 		return errors.New(a.Reason)
 	}
 	if report != nil {
 		g.reports[files.Report] = report
 	}
-	return a.classify(ctx, g.reading, g.dir, files)
+	return classify(ctx, a, g.reading, g.dir, files)
 }
 
 // without renews what becomes of the verdict without the suspect hunks.
-func (g *regrading) without(r *Record, old Record) {
+func (g *regrading) without(r *verdicts.Record, old verdicts.Record) {
 	if old.ResolvedWithoutSuspect == nil {
 		return
 	}
 	for _, a := range slices.Backward(r.Runs) {
-		if a.Purpose != WithoutSuspect || !a.Class.Final() {
+		if a.Purpose != verdicts.WithoutSuspect || !a.Class.Final() {
 			continue
 		}
 		if a.Dir != "" {
-			resolved := a.Class == Resolved
+			resolved := a.Class == verdicts.Resolved
 			r.ResolvedWithoutSuspect = &resolved
 			return
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 func predict(t testing.TB, patch string) evaluate.Task {
@@ -35,7 +36,7 @@ func TestNothingRunsTwice(t *testing.T) {
 			b := newBench(t, s)
 			first := b.run(t.Context(), predict(t, fix), evaluate.Prediction(row(t), "other", []byte(fix)))
 			// The same patch of another model is not run either.
-			if first.Count(evaluate.Resolved) != 2 || first.Reused != 1 {
+			if first.Count(verdicts.Resolved) != 2 || first.Reused != 1 {
 				t.Fatalf("%v, %d reused", first.ByClass, first.Reused)
 			}
 			ran := 0
@@ -52,7 +53,7 @@ func TestNothingRunsTwice(t *testing.T) {
 			}
 			starts := boxes.starts
 			again := b.run(t.Context(), predict(t, fix), evaluate.Prediction(row(t), "other", []byte(fix)))
-			if boxes.starts != starts || again.Reused != 2 || again.Count(evaluate.Resolved) != 2 {
+			if boxes.starts != starts || again.Reused != 2 || again.Count(verdicts.Resolved) != 2 {
 				t.Errorf("%d more starts, %d reused", boxes.starts-starts, again.Reused)
 			}
 			if diff := cmp.Diff(asJSON(t, first.Records), asJSON(t, again.Records)); diff != "" {
@@ -144,7 +145,7 @@ func TestDamageRunsAgain(t *testing.T) {
 			if err := damage(b.dir); err != nil {
 				t.Fatal(err)
 			}
-			if s := b.run(t.Context(), predict(t, fix)); boxes.starts != 2 || s.Count(evaluate.Resolved) != 1 || b.official("m", "minidemo__ledger-17") != judged {
+			if s := b.run(t.Context(), predict(t, fix)); boxes.starts != 2 || s.Count(verdicts.Resolved) != 1 || b.official("m", "minidemo__ledger-17") != judged {
 				t.Errorf("%d starts, %v", boxes.starts, s.ByClass)
 			}
 		})
@@ -189,7 +190,7 @@ func TestInfrastructureRunsAgain(t *testing.T) {
 			t.Fatalf("complete: %v", s.ByClass)
 		}
 		down = false
-		if s := b.run(t.Context(), predict(t, fix)); !s.Complete() || s.Count(evaluate.Resolved) != 1 || boxes.starts != 4 {
+		if s := b.run(t.Context(), predict(t, fix)); !s.Complete() || s.Count(verdicts.Resolved) != 1 || boxes.starts != 4 {
 			t.Errorf("%v after %d starts", s.ByClass, boxes.starts)
 		}
 	})
@@ -215,7 +216,7 @@ func TestInterrupted(t *testing.T) {
 			evaluate.Prediction(all[0], "m", []byte(fix)), evaluate.Prediction(all[1], "m", []byte(fix)), evaluate.Prediction(all[2], "m", []byte(fix)),
 		}
 		s := b.run(ctx, tasks...)
-		if diff := cmp.Diff([]string{all[1].ID, all[2].ID}, s.Unfinished); diff != "" || s.Count(evaluate.Resolved) != 1 || s.Complete() {
+		if diff := cmp.Diff([]string{all[1].ID, all[2].ID}, s.Unfinished); diff != "" || s.Count(verdicts.Resolved) != 1 || s.Complete() {
 			t.Fatalf("unfinished %v, %v", s.Unfinished, s.ByClass)
 		}
 		if boxes.open != 0 {
@@ -223,7 +224,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		boxes.play = nil
 		s = b.run(t.Context(), tasks...)
-		if s.Count(evaluate.Resolved) != 3 || s.Reused != 1 || boxes.starts != 4 {
+		if s.Count(verdicts.Resolved) != 3 || s.Reused != 1 || boxes.starts != 4 {
 			t.Errorf("%v, %d reused, %d starts", s.ByClass, s.Reused, boxes.starts)
 		}
 		b.checkOfficial(s, tasks...)
@@ -278,18 +279,18 @@ func TestUnstable(t *testing.T) {
 	for _, c := range []struct {
 		ends  string
 		times int
-		class evaluate.Class
+		class verdicts.Class
 		ran   string
 	}{
-		{"P", 3, evaluate.Resolved, "P"},
-		{"F", 0, evaluate.Unresolved, "F"},
-		{"FFFF", 3, evaluate.Unresolved, "FFFF"},
-		{"FP", 3, evaluate.Unstable, "FP"},
-		{"FFP", 3, evaluate.Unstable, "FFP"},
-		{"FT", 1, evaluate.Unstable, "FT"},
-		{"TT", 1, evaluate.TimedOut, "TT"},
-		{"FIIIF", 2, evaluate.Unresolved, "FIIIF"}, // what the machine spoils is a try, and proves nothing
-		{"FIP", 1, evaluate.Unstable, "FIP"},
+		{"P", 3, verdicts.Resolved, "P"},
+		{"F", 0, verdicts.Unresolved, "F"},
+		{"FFFF", 3, verdicts.Unresolved, "FFFF"},
+		{"FP", 3, verdicts.Unstable, "FP"},
+		{"FFP", 3, verdicts.Unstable, "FFP"},
+		{"FT", 1, verdicts.Unstable, "FT"},
+		{"TT", 1, verdicts.TimedOut, "TT"},
+		{"FIIIF", 2, verdicts.Unresolved, "FIIIF"}, // what the machine spoils is a try, and proves nothing
+		{"FIP", 1, verdicts.Unstable, "FIP"},
 	} {
 		for _, later := range []bool{false, true} {
 			name := c.ends
@@ -310,7 +311,7 @@ func TestUnstable(t *testing.T) {
 					}
 					r := s.Records[0]
 					for i, a := range r.Runs[1:] {
-						if a.Purpose != evaluate.ForStability {
+						if a.Purpose != verdicts.ForStability {
 							t.Errorf("run %d is for %s", i+2, a.Purpose)
 						}
 						if a.Dir == "" {
@@ -332,8 +333,8 @@ func TestUnstable(t *testing.T) {
 					}
 					b.checkOfficial(s, predict(t, fix))
 					// It stays what it is, without another run.
-					if c.class == evaluate.Unstable {
-						if s := b.run(t.Context(), predict(t, fix)); s.Count(evaluate.Unstable) != 1 || boxes.starts != len(c.ran) {
+					if c.class == verdicts.Unstable {
+						if s := b.run(t.Context(), predict(t, fix)); s.Count(verdicts.Unstable) != 1 || boxes.starts != len(c.ran) {
 							t.Errorf("later: %v after %d starts", s.ByClass, boxes.starts)
 						}
 					}
@@ -362,20 +363,20 @@ func TestWithoutSuspect(t *testing.T) {
 	b := newBench(t, identified{cheated})
 	s := b.run(t.Context(), predict(t, fix+cheat))
 	r := s.Records[0]
-	if r.Class != evaluate.Resolved || r.ResolvedWithoutSuspect == nil || *r.ResolvedWithoutSuspect {
+	if r.Class != verdicts.Resolved || r.ResolvedWithoutSuspect == nil || *r.ResolvedWithoutSuspect {
 		t.Fatalf("%s, without %v", r.Class, r.ResolvedWithoutSuspect)
 	}
 	if diff := cmp.Diff([]string{"minidemo__ledger-17"}, s.Swayed); diff != "" || s.Flags["test_setup"] != 1 {
 		t.Errorf("swayed %v, flags %v", s.Swayed, s.Flags)
 	}
-	if cheated.starts != 2 || cheated.boxes[1].files["/tmp/patch.diff"] != fix || r.Runs[1].Purpose != evaluate.WithoutSuspect {
+	if cheated.starts != 2 || cheated.boxes[1].files["/tmp/patch.diff"] != fix || r.Runs[1].Purpose != verdicts.WithoutSuspect {
 		t.Errorf("%d starts, %+v", cheated.starts, r.Runs)
 	}
 	if b.file(tree+"patch.diff") != fix+cheat {
 		t.Error("the official files are of the run without")
 	}
 	// What was run then is as good as any other run.
-	if s := b.run(t.Context(), evaluate.Prediction(row(t), "honest", []byte(fix))); cheated.starts != 2 || s.Count(evaluate.Unresolved) != 1 ||
+	if s := b.run(t.Context(), evaluate.Prediction(row(t), "honest", []byte(fix))); cheated.starts != 2 || s.Count(verdicts.Unresolved) != 1 ||
 		b.official("honest", "minidemo__ledger-17") != judged || b.file("logs/run_evaluation/r1/honest/minidemo__ledger-17/patch.diff") != fix {
 		t.Errorf("the rest alone: %d starts, %v", cheated.starts, s.ByClass)
 	}
@@ -418,7 +419,7 @@ func TestQuarantine(t *testing.T) {
 	other.config.Cache = shared
 	other.run(t.Context(), golds...)
 	s = b.run(t.Context(), tasks...)
-	want := []evaluate.Quarantined{{Instance: all[0].ID, Gold: evaluate.Unresolved}}
+	want := []evaluate.Quarantined{{Instance: all[0].ID, Gold: verdicts.Unresolved}}
 	if diff := cmp.Diff(want, s.Quarantined); diff != "" || s.Trusted != 4 || s.TrustedResolved != 4 {
 		t.Errorf("%d of %d (-want +got):\n%s", s.TrustedResolved, s.Trusted, diff)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // stopper ends a context with the n-th thing that is done in any sandbox.
@@ -103,13 +104,13 @@ func TestStoppedAnywhere(t *testing.T) {
 			b.config.RerunFailed = 0
 			sum := b.run(t.Context(), predict(t, fix+cheat))
 			r := sum.Records[0]
-			if r.Class != evaluate.Unresolved || r.ResolvedWithoutSuspect == nil || !sum.Complete() || b.official("m", "minidemo__ledger-17") != judged {
+			if r.Class != verdicts.Unresolved || r.ResolvedWithoutSuspect == nil || !sum.Complete() || b.official("m", "minidemo__ledger-17") != judged {
 				t.Fatalf("stopped at step %d, then: %s, without %v, files %s", at, r.Class, r.ResolvedWithoutSuspect, b.official("m", "minidemo__ledger-17"))
 			}
 			// Another run believes the cache only what is whole.
 			b.dir = t.TempDir()
 			starts := boxes.starts
-			if sum := b.run(t.Context(), predict(t, fix+cheat)); sum.Count(evaluate.Unresolved) != 1 || b.official("m", "minidemo__ledger-17") != judged {
+			if sum := b.run(t.Context(), predict(t, fix+cheat)); sum.Count(verdicts.Unresolved) != 1 || b.official("m", "minidemo__ledger-17") != judged {
 				t.Fatalf("stopped at step %d, elsewhere: %v after %d more starts", at, sum.ByClass, boxes.starts-starts)
 			}
 			stop()
@@ -130,7 +131,7 @@ func wholeRecords(dir string) error {
 			return err
 		}
 		var missing error
-		err = change(path, func(r *evaluate.Record) {
+		err = change(path, func(r *verdicts.Record) {
 			for _, a := range r.Runs {
 				if _, err := os.Stat(filepath.Join(dir, a.Dir, "report.json")); a.Dir != "" && err != nil {
 					missing = errors.Join(missing, fmt.Errorf("run for %s: %w", a.Purpose, err))

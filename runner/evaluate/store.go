@@ -1,31 +1,20 @@
 package evaluate
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
-	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/runner/verdicts"
 )
-
-// maxRecord bounds what is read of a record, in bytes.
-const maxRecord = 16 << 20
-
-// recordsDir is the folder of records, in that of the run.
-const recordsDir = datasets.VerdictsDir
 
 // store has the records of a folder, and finds the verdicts that can be reused:
 // there, and in the cache that several runs share.
@@ -38,18 +27,18 @@ type store struct {
 
 	// foreign has the records of the folder that are not reused as they are, by
 	// path; it is not changed after read.
-	foreign map[string]Record
+	foreign map[string]verdicts.Record
 
 	mu     sync.Mutex
-	byPath map[string]Record // what is in the folder, by path
-	byKey  map[string]string // key -> path
-	rests  map[string]string // key of a patch without its suspect hunks -> path of the record whose run it is
+	byPath map[string]verdicts.Record // what is in the folder, by path
+	byKey  map[string]string          // key -> path
+	rests  map[string]string          // key of a patch without its suspect hunks -> path of the record whose run it is
 }
 
 func newStore(c Config, dir string, root *rootdir.Dir) *store {
 	return &store{
 		dir: dir, root: root, cache: cache(c.Cache), key: c.Key, trust: c.TrustLogs,
-		foreign: map[string]Record{}, byPath: map[string]Record{}, byKey: map[string]string{}, rests: map[string]string{},
+		foreign: map[string]verdicts.Record{}, byPath: map[string]verdicts.Record{}, byKey: map[string]string{}, rests: map[string]string{},
 	}
 }
 
@@ -59,69 +48,31 @@ func (s *store) read() (warnings []string, err error) {
 	if s.root == nil {
 		return nil, nil
 	}
-	paths, err := s.root.Glob(path.Join(recordsDir, "*", "*", "*.json"))
+	found, err := verdicts.Read(s.dir)
 	if err != nil {
-		return nil, fmt.Errorf("read verdicts: %w", err)
+		return nil, err
 	}
-	for _, path := range paths {
-		r, err := readRecord(s.root, path)
-		if err == nil && !r.placed(path) {
-			err = fmt.Errorf("read verdict %s: it is that of another place", path)
+	for _, v := range found.Verdicts {
+		switch {
+		case !v.IsSound():
+			found.Unread = append(found.Unread, fmt.Sprintf("read verdict %s: it does not follow from its runs, or leads elsewhere", v.Path))
+		case v.IsSealed(s.key) && (!v.ForeignLog || s.trust):
+			v.Seal = "" // it is made when the record is written
+			s.keep(v.Path, v.Record)
+		default:
+			s.foreign[v.Path] = v.Record
 		}
-		if err != nil {
-			warnings = append(warnings, err.Error()+"; the patch is evaluated again")
-			continue
-		}
-		if r.isSealed(s.key) && (!r.ForeignLog || s.trust) {
-			r.Seal = "" // it is made when the record is written
-			s.keep(path, r)
-		} else {
-			s.foreign[path] = r
-		}
+	}
+	for _, text := range found.Unread {
+		warnings = append(warnings, text+"; the patch is evaluated again")
 	}
 	return warnings, nil
 }
 
-// placed says that a record, which may be anybody's, belongs where it is, and
-// leads nowhere else.
-func (r Record) placed(path string) bool {
-	model := filepath.Dir(path)
-	return r.Instance+".json" == filepath.Base(path) && strings.ReplaceAll(r.Model, "/", "__") == filepath.Base(model) &&
-		r.RunID == filepath.Base(filepath.Dir(model)) && r.Basis.Key == r.Basis.key() &&
-		!slices.ContainsFunc(r.Runs, func(a Attempt) bool { return a.Dir != "" && !filepath.IsLocal(filepath.FromSlash(a.Dir)) })
-}
-
-func readRecord(dir *rootdir.Dir, path string) (Record, error) {
-	data, err := dir.ReadFile(path, maxRecord)
-	if err != nil {
-		return Record{}, fmt.Errorf("read verdict: %w", err)
-	}
-	var r Record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return Record{}, fmt.Errorf("read verdict %s: %w", path, err)
-	}
-	if r.Format != Format {
-		return Record{}, fmt.Errorf("read verdict %s: the format is %.40q, and this mini knows %s", path, r.Format, Format)
-	}
-	if !r.coherent() {
-		return Record{}, fmt.Errorf("read verdict %s: the class %.40q does not follow from its runs", path, r.Class)
-	}
-	return r, nil
-}
-
-// coherent says that a record, which may be anybody's, has classes that there
-// are, and the one that follows from its runs.
-func (r Record) coherent() bool {
-	again := r.clone()
-	again.conclude()
-	return again.Class == r.Class && slices.Contains(Classes(), r.Class) &&
-		!slices.ContainsFunc(r.Runs, func(a Attempt) bool { return !slices.Contains(Classes(), a.Class) })
-}
-
-func (s *store) keep(path string, r Record) {
+func (s *store) keep(path string, r verdicts.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.byPath[path] = r.clone()
+	s.byPath[path] = r.Clone()
 	if r.Basis.Key != "" && r.Class.Final() {
 		s.byKey[r.Basis.Key] = path
 	}
@@ -146,7 +97,7 @@ func (s *store) paths(run grade.Run, model, id string) (paths, error) {
 		return paths{}, err
 	}
 	folder := filepath.Base(filepath.Dir(official.Dir)) // the model's, as a name that is one
-	base := filepath.Join(s.dir, recordsDir, run.ID(), folder, id)
+	base := filepath.Join(s.dir, verdicts.Folder, run.ID(), folder, id)
 	return paths{record: base + ".json", further: base, official: official}, nil
 }
 
@@ -163,18 +114,18 @@ func filesIn(dir string) grade.Files {
 }
 
 // own is the record that is at a path, if there is one.
-func (s *store) own(path string) (Record, bool) {
+func (s *store) own(path string) (verdicts.Record, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok := s.byPath[path]
-	return r.clone(), ok
+	return r.Clone(), ok
 }
 
 // write puts a record into the folder.
-func (s *store) write(p paths, r Record) error {
-	sealed, err := r.sealed(s.key)
+func (s *store) write(p paths, r verdicts.Record) error {
+	sealed, err := r.Sealed(s.key)
 	if err == nil {
-		err = writeJSON(s.root, p.record, sealed)
+		err = verdicts.Write(s.root, p.record, sealed)
 	}
 	if err != nil {
 		return err
@@ -184,7 +135,7 @@ func (s *store) write(p paths, r Record) error {
 }
 
 // share puts a verdict into the cache, if it may be reused.
-func (s *store) share(p paths, r Record) error {
+func (s *store) share(p paths, r verdicts.Record) error {
 	if s.cache == "" || r.Basis.Key == "" || !r.Class.Final() {
 		return nil
 	}
@@ -214,7 +165,7 @@ func (s *store) clear(p paths) error {
 
 // found is a verdict that can be reused.
 type found struct {
-	record Record
+	record verdicts.Record
 	files  grade.Files // of the verdict's run
 	path   string      // of the record in this folder; "" in the cache
 	from   string      // where it was, for people
@@ -222,7 +173,7 @@ type found struct {
 
 // same says that another look has found the same.
 func (f found) same(g found) bool {
-	a, b := f.record.verdictRun(), g.record.verdictRun()
+	a, b := f.record.VerdictRun(), g.record.VerdictRun()
 	return f.files == g.files && f.record.Class == g.record.Class && a.Class == b.Class && a.Start.Equal(b.Start)
 }
 
@@ -233,14 +184,14 @@ func (s *store) known(key string) (found, bool) {
 	}
 	s.mu.Lock()
 	path, ok := s.byKey[key]
-	r := s.byPath[path].clone()
+	r := s.byPath[path].Clone()
 	if !ok {
 		path = s.rests[key]
-		r, ok = s.byPath[path].clone().rest(key)
+		r, ok = s.byPath[path].Clone().Rest(key)
 	}
 	s.mu.Unlock()
 	if ok && len(r.Runs) > 0 && s.root != nil {
-		f := found{record: r, files: filesIn(filepath.Join(s.dir, filepath.FromSlash(r.verdictDir()))), path: path}
+		f := found{record: r, files: filesIn(filepath.Join(s.dir, filepath.FromSlash(r.VerdictDir()))), path: path}
 		if r.Basis.Key == key && complete(s.root, r, f.files) {
 			rel, _ := filepath.Rel(s.dir, path)
 			f.from = filepath.ToSlash(rel)
@@ -291,7 +242,7 @@ func (s *store) take(f found, key string, p paths) (ok bool, err error) {
 }
 
 // class is that of a key, "" where it is not known.
-func (s *store) class(key string) Class {
+func (s *store) class(key string) verdicts.Class {
 	f, ok := s.known(key)
 	if !ok {
 		return ""
@@ -301,15 +252,15 @@ func (s *store) class(key string) Class {
 
 // complete says that the files are there which the class of a record promises,
 // and that they are those of its patch and script.
-func complete(dir *rootdir.Dir, r Record, files grade.Files) bool {
-	if r.verdictRun() == nil {
+func complete(dir *rootdir.Dir, r verdicts.Record, files grade.Files) bool {
+	if r.VerdictRun() == nil {
 		return false
 	}
 	want := []string{files.Log, files.Patch}
-	switch r.verdictClass() {
-	case Resolved, Unresolved:
+	switch r.VerdictClass() {
+	case verdicts.Resolved, verdicts.Unresolved:
 		want = append(want, files.Script, files.TestOutput, files.Report)
-	case TimedOut, Error:
+	case verdicts.TimedOut, verdicts.Error:
 		want = append(want, files.Script, files.TestOutput)
 	}
 	for _, path := range want {
@@ -318,8 +269,8 @@ func complete(dir *rootdir.Dir, r Record, files grade.Files) bool {
 		}
 	}
 	of := r.Basis.PatchSHA256
-	if of == noPatch {
-		of = patchHash(nil)
+	if of == verdicts.NoPatch {
+		of = verdicts.PatchHash(nil)
 	}
 	return hasHash(dir, files.Patch, of) && (len(want) == 2 || hasHash(dir, files.Script, r.Basis.ScriptSHA256))
 }
@@ -367,18 +318,6 @@ func copyFile(in *rootdir.Dir, from string, out *rootdir.Dir, to string) error {
 		_, err := io.Copy(w, f)
 		return err
 	})
-}
-
-// writeJSON replaces a file in one piece.
-func writeJSON(dir *rootdir.Dir, path string, v any) error {
-	var data bytes.Buffer
-	enc := json.NewEncoder(&data)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	return writeFile(dir, path, data.Bytes())
 }
 
 func writeFile(dir *rootdir.Dir, path string, data []byte) error {

@@ -10,13 +10,14 @@ import (
 
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // Summary is how an evaluation ended.
 type Summary struct {
 	Submitted int `json:"submitted"` // patches; see Patches
 	// ByClass has the ids of each class, sorted.
-	ByClass map[Class][]string `json:"by_class"`
+	ByClass map[verdicts.Class][]string `json:"by_class"`
 	// Unfinished had no verdict when the evaluation was stopped.
 	Unfinished []string `json:"unfinished,omitempty"`
 	// Reused counts the verdicts for which nothing was run.
@@ -36,7 +37,7 @@ type Summary struct {
 	// Official is the path of the official summary.
 	Official string `json:"official_summary,omitempty"`
 	// Records are all of them, by instance and model.
-	Records []Record `json:"-"`
+	Records []verdicts.Record `json:"-"`
 	// Samples are the summaries of further patches for the same instances (see
 	// Task.Sample), by sample. Nothing else here counts them.
 	Samples []Summary `json:"samples,omitempty"`
@@ -46,13 +47,13 @@ type Summary struct {
 
 // Quarantined is an instance that is left out of the second denominator.
 type Quarantined struct {
-	Instance string `json:"instance_id"`
-	Gold     Class  `json:"gold,omitempty"`
-	Noop     Class  `json:"noop,omitempty"`
+	Instance string         `json:"instance_id"`
+	Gold     verdicts.Class `json:"gold,omitempty"`
+	Noop     verdicts.Class `json:"noop,omitempty"`
 }
 
 // Count is how many patches ended in a class.
-func (s Summary) Count(c Class) int { return len(s.ByClass[c]) }
+func (s Summary) Count(c verdicts.Class) int { return len(s.ByClass[c]) }
 
 // Complete says whether every patch has a verdict. Where it is false, mini
 // ends with code 3.
@@ -62,7 +63,7 @@ func (s Summary) Complete() bool {
 			return false
 		}
 	}
-	return len(s.Unfinished) == 0 && s.Count(Infrastructure) == 0
+	return len(s.Unfinished) == 0 && s.Count(verdicts.Infrastructure) == 0
 }
 
 // Patches counts those of all samples.
@@ -86,12 +87,6 @@ func (s Summary) judged() int {
 // flushInterval bounds how often the summaries are written while it goes on:
 // each time all of them, so not after every verdict.
 const flushInterval = 5 * time.Second
-
-// Quarantine says whether this machine cannot judge the instance of a record,
-// as far as its baseline is known.
-func (r Record) Quarantine() bool {
-	return r.Gold != "" && r.Gold != Resolved || r.Noop == Resolved
-}
 
 // summaries writes mini's and the official summary of each sample, and returns
 // that of the one that counts with the others in it. The lock is held.
@@ -123,7 +118,7 @@ func (e *Evaluator) summaries() (Summary, error) {
 // summary counts. The lock is held.
 func (e *Evaluator) summary(jobs []*job) Summary {
 	s := Summary{
-		Submitted: len(jobs), ByClass: map[Class][]string{}, Flags: map[string]int{},
+		Submitted: len(jobs), ByClass: map[verdicts.Class][]string{}, Flags: map[string]int{},
 		Elapsed: time.Since(e.began),
 	}
 	for _, j := range jobs {
@@ -133,8 +128,8 @@ func (e *Evaluator) summary(jobs []*job) Summary {
 		}
 		r := *j.record
 		// The baseline may have come later than the verdict.
-		r.Gold = cmp.Or(e.store.class(r.Basis.withPatch(patchHash([]byte(j.Instance.Patch)))), r.Gold)
-		r.Noop = cmp.Or(e.store.class(r.Basis.withPatch(noPatch)), r.Noop)
+		r.Gold = cmp.Or(e.store.class(r.Basis.KeyWithPatch(verdicts.PatchHash([]byte(j.Instance.Patch)))), r.Gold)
+		r.Noop = cmp.Or(e.store.class(r.Basis.KeyWithPatch(verdicts.NoPatch)), r.Noop)
 		s.add(r, j.reused)
 	}
 	slices.Sort(s.Unfinished)
@@ -144,10 +139,10 @@ func (e *Evaluator) summary(jobs []*job) Summary {
 
 // Renewed is the summary of the same evaluation where these are the records
 // now.
-func (s Summary) Renewed(records []Record) Summary {
+func (s Summary) Renewed(records []verdicts.Record) Summary {
 	was := s
 	s = Summary{
-		Submitted: was.Submitted, ByClass: map[Class][]string{}, Flags: map[string]int{},
+		Submitted: was.Submitted, ByClass: map[verdicts.Class][]string{}, Flags: map[string]int{},
 		Unfinished: was.Unfinished, Elapsed: was.Elapsed, Official: was.Official, Samples: was.Samples,
 	}
 	for _, r := range records {
@@ -177,23 +172,23 @@ func (s *Summary) conclude() {
 			continue
 		}
 		s.Trusted++
-		if r.Class == Resolved {
+		if r.Class == verdicts.Resolved {
 			s.TrustedResolved++
 		}
 	}
-	slices.SortFunc(s.Records, func(a, b Record) int {
+	slices.SortFunc(s.Records, func(a, b verdicts.Record) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Model, b.Model))
 	})
 	slices.Sort(s.Swayed)
 }
 
-func (s *Summary) add(r Record, reused bool) {
+func (s *Summary) add(r verdicts.Record, reused bool) {
 	s.ByClass[r.Class] = append(s.ByClass[r.Class], r.Instance)
 	s.Records = append(s.Records, r)
 	if reused {
 		s.Reused++
 	}
-	if w := r.ResolvedWithoutSuspect; w != nil && *w != (r.Class == Resolved) {
+	if w := r.ResolvedWithoutSuspect; w != nil && *w != (r.Class == verdicts.Resolved) {
 		s.Swayed = append(s.Swayed, r.Instance)
 	}
 	seen := map[suspect.Flag]bool{}
@@ -219,7 +214,7 @@ func (e *Evaluator) writeSummary(s *Summary, jobs []*job) error {
 	if err := writeFile(e.store.root, s.Official, e.official(jobs).JSON()); err != nil {
 		return err
 	}
-	return writeJSON(e.store.root, filepath.Join(e.config.Folder.Dir(), recordsDir, run.ID()+".json"), s)
+	return verdicts.Write(e.store.root, filepath.Join(e.config.Folder.Dir(), verdicts.Folder, run.ID()+".json"), s)
 }
 
 // official is the summary that the official harness would make of the files,
@@ -253,9 +248,9 @@ func (e *Evaluator) official(jobs []*job) grade.Summary {
 			s.Errors = append(s.Errors, id)
 			continue
 		}
-		a := j.record.verdictRun()
+		a := j.record.VerdictRun()
 		switch {
-		case a.Class == Resolved:
+		case a.Class == verdicts.Resolved:
 			s.Completed, s.Resolved = append(s.Completed, id), append(s.Resolved, id)
 			continue
 		case a.Resolution != "": // there is a report

@@ -15,6 +15,7 @@ import (
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // entry is the only folder of a verdict in a cache.
@@ -28,12 +29,12 @@ func entry(t testing.TB, cache string) string {
 }
 
 // change edits the record in a file.
-func change(path string, edit func(r *evaluate.Record)) error {
+func change(path string, edit func(r *verdicts.Record)) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	var r evaluate.Record
+	var r verdicts.Record
 	if err := json.Unmarshal(data, &r); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func change(path string, edit func(r *evaluate.Record)) error {
 // TestHostileCache: what is not whole, or does not fit together, is not there.
 func TestHostileCache(t *testing.T) {
 	const record = "verdict.json"
-	recorded := func(edit func(r *evaluate.Record)) func(dir string) error {
+	recorded := func(edit func(r *verdicts.Record)) func(dir string) error {
 		return func(dir string) error { return change(filepath.Join(dir, record), edit) }
 	}
 	put := func(name, text string) func(dir string) error {
@@ -67,14 +68,14 @@ func TestHostileCache(t *testing.T) {
 		"report gone":         remove("report.json"),
 		"another patch":       put("patch.diff", "diff --git a/x b/x\n"),
 		"another script":      put("eval.sh", "#!/bin/bash\necho PASSED\n"),
-		"another patch's":     recorded(func(r *evaluate.Record) { r.Basis.PatchSHA256 = strings.Repeat("0", 64) }),
-		"another key":         recorded(func(r *evaluate.Record) { r.Basis.Key = strings.Repeat("0", 64) }),
-		"another instance":    recorded(func(r *evaluate.Record) { r.Instance = "minidemo__other-1" }),
-		"class of its own":    recorded(func(r *evaluate.Record) { r.Class = "excellent" }),
-		"run of its own":      recorded(func(r *evaluate.Record) { r.Class, r.Runs[0].Class = "excellent", "excellent" }),
-		"better than its run": recorded(func(r *evaluate.Record) { r.Runs[0].Class = evaluate.Unresolved }),
-		"no runs":             recorded(func(r *evaluate.Record) { r.Runs = nil }),
-		"infrastructure":      recorded(func(r *evaluate.Record) { r.Class, r.Runs[0].Class = evaluate.Infrastructure, evaluate.Infrastructure }),
+		"another patch's":     recorded(func(r *verdicts.Record) { r.Basis.PatchSHA256 = strings.Repeat("0", 64) }),
+		"another key":         recorded(func(r *verdicts.Record) { r.Basis.Key = strings.Repeat("0", 64) }),
+		"another instance":    recorded(func(r *verdicts.Record) { r.Instance = "minidemo__other-1" }),
+		"class of its own":    recorded(func(r *verdicts.Record) { r.Class = "excellent" }),
+		"run of its own":      recorded(func(r *verdicts.Record) { r.Class, r.Runs[0].Class = "excellent", "excellent" }),
+		"better than its run": recorded(func(r *verdicts.Record) { r.Runs[0].Class = verdicts.Unresolved }),
+		"no runs":             recorded(func(r *verdicts.Record) { r.Runs = nil }),
+		"infrastructure":      recorded(func(r *verdicts.Record) { r.Class, r.Runs[0].Class = verdicts.Infrastructure, verdicts.Infrastructure }),
 		"a link": func(dir string) error {
 			log := filepath.Join(dir, "test_output.txt")
 			return errors.Join(os.Rename(log, log+".other"), os.Symlink(log+".other", log))
@@ -99,7 +100,7 @@ func TestHostileCache(t *testing.T) {
 			for range 2 { // it is mended then
 				b.dir = t.TempDir()
 				s := b.run(t.Context(), predict(t, fix))
-				if boxes.starts != want || s.Count(evaluate.Resolved) != 1 || b.official("m", "minidemo__ledger-17") != judged {
+				if boxes.starts != want || s.Count(verdicts.Resolved) != 1 || b.official("m", "minidemo__ledger-17") != judged {
 					t.Errorf("%d starts, want %d; %v", boxes.starts, want, s.ByClass)
 				}
 				if left, _ := filepath.Glob(filepath.Join(b.dir, "logs", "run_evaluation", "r1", "m", ".*")); len(left) > 0 {
@@ -161,7 +162,7 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 			warned++
 		}
 	}
-	if s.Count(evaluate.Resolved) != 2 || warned != 1 {
+	if s.Count(verdicts.Resolved) != 2 || warned != 1 {
 		t.Errorf("%v, %d warnings", s.ByClass, warned)
 	}
 }
@@ -185,7 +186,7 @@ func TestNamesThatCollide(t *testing.T) {
 			defer folder.Close()
 			b.config.Folder, b.config.Log = folder, runner.NewLog(folder, nil)
 			s, err := evaluate.Run(t.Context(), b.config, tasks[:])
-			if !errors.Is(err, grade.ErrName) || s.Submitted != 1 || s.Count(evaluate.Resolved) != 1 || s.Records[0].Model != tasks[0].Model {
+			if !errors.Is(err, grade.ErrName) || s.Submitted != 1 || s.Count(verdicts.Resolved) != 1 || s.Records[0].Model != tasks[0].Model {
 				t.Errorf("%v; %v", err, s.ByClass)
 			}
 		})
@@ -203,11 +204,11 @@ func TestNamesThatCollide(t *testing.T) {
 func TestLaterPatchCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		later []byte
-		class evaluate.Class
+		class verdicts.Class
 		files string
 	}{
-		"a patch": {[]byte(fix + "\n"), evaluate.Resolved, judged},
-		"none":    {nil, evaluate.Empty, none},
+		"a patch": {[]byte(fix + "\n"), verdicts.Resolved, judged},
+		"none":    {nil, verdicts.Empty, none},
 	} {
 		for _, workers := range []int{1, 2} {
 			t.Run(name, func(t *testing.T) {
@@ -233,7 +234,7 @@ func TestLaterPatchCounts(t *testing.T) {
 func TestNoFilesOfAnother(t *testing.T) {
 	b := newBench(t, identified{&fakeBoxes{image: "sha256:aa"}})
 	b.run(t.Context(), predict(t, fix))
-	if s := b.run(t.Context(), evaluate.Prediction(row(t), "m", nil)); s.Count(evaluate.Empty) != 1 || b.official("m", "minidemo__ledger-17") != none {
+	if s := b.run(t.Context(), evaluate.Prediction(row(t), "m", nil)); s.Count(verdicts.Empty) != 1 || b.official("m", "minidemo__ledger-17") != none {
 		t.Errorf("%v, files %q", s.ByClass, b.official("m", "minidemo__ledger-17"))
 	}
 }
@@ -262,7 +263,7 @@ func TestStoppedInAnotherEvaluation(t *testing.T) {
 			t.Errorf("stopped %v, the record: %v", stopped, err)
 		}
 		b.config.Network = "none"
-		if s := b.run(t.Context(), predict(t, fix)); boxes.starts != 3 || s.Count(evaluate.Resolved) != 1 {
+		if s := b.run(t.Context(), predict(t, fix)); boxes.starts != 3 || s.Count(verdicts.Resolved) != 1 {
 			t.Errorf("%d starts, %v", boxes.starts, s.ByClass)
 		}
 	})

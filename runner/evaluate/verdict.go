@@ -3,7 +3,6 @@ package evaluate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // tryPause is waited before a failure of the machine is tried again, times the
@@ -53,10 +53,10 @@ func (e *Evaluator) judge(ctx context.Context, j *job) error {
 	return err
 }
 
-func (e *Evaluator) verdict(ctx context.Context, j *job) (Record, error) {
+func (e *Evaluator) verdict(ctx context.Context, j *job) (verdicts.Record, error) {
 	if j.empty() {
 		r := e.newRecord(j, j.plan.basis)
-		r.Class, r.Reason = Empty, "the prediction has no patch"
+		r.Class, r.Reason = verdicts.Empty, "the prediction has no patch"
 		if err := e.store.clear(j.paths); err != nil { // files of an earlier patch would speak for this one
 			return r, err
 		}
@@ -76,13 +76,13 @@ func (e *Evaluator) verdict(ctx context.Context, j *job) (Record, error) {
 	return r, err
 }
 
-func (e *Evaluator) newRecord(j *job, basis Basis) Record {
-	return Record{Format: Format, Instance: j.Instance.ID, Model: j.Model, RunID: j.run.ID(), Sample: j.further(), Basis: basis}
+func (e *Evaluator) newRecord(j *job, basis verdicts.Basis) verdicts.Record {
+	return verdicts.Record{Format: verdicts.Format, Instance: j.Instance.ID, Model: j.Model, RunID: j.run.ID(), Sample: j.further(), Basis: basis}
 }
 
 // reuse finds a verdict that holds for the job. Its class is empty where there
 // is none.
-func (e *Evaluator) reuse(ctx context.Context, j *job) (Record, error) {
+func (e *Evaluator) reuse(ctx context.Context, j *job) (verdicts.Record, error) {
 	basis, own, holds := e.held(ctx, j)
 	if holds {
 		if _, ours := e.store.own(j.paths.record); ours {
@@ -99,21 +99,21 @@ func (e *Evaluator) reuse(ctx context.Context, j *job) (Record, error) {
 
 // gradeForeign grades the log of a record that came with the folder. Its class is
 // empty where that log gives no verdict.
-func (e *Evaluator) gradeForeign(ctx context.Context, j *job, own Record) (Record, error) {
-	run := *own.verdictRun()
+func (e *Evaluator) gradeForeign(ctx context.Context, j *job, own verdicts.Record) (verdicts.Record, error) {
+	run := *own.VerdictRun()
 	run.Dir = e.relative(j.paths.official.Dir)
 	// Nothing else that it says is believed.
-	own = Record{Format: Format, Instance: own.Instance, Model: own.Model, RunID: j.run.ID(), Sample: j.further(), Basis: own.Basis, Runs: []Attempt{run}}
+	own = verdicts.Record{Format: verdicts.Format, Instance: own.Instance, Model: own.Model, RunID: j.run.ID(), Sample: j.further(), Basis: own.Basis, Runs: []verdicts.Attempt{run}}
 	g, err := newAgain(e.store.root, e.config.Editions, e.began, e.reading).Judge(ctx, own, j.Instance)
 	if ctx.Err() != nil {
-		return Record{}, context.Cause(ctx)
+		return verdicts.Record{}, context.Cause(ctx)
 	}
 	if err != nil {
-		return Record{}, nil //nolint:nilerr // the log cannot be graded: the tests are run
+		return verdicts.Record{}, nil //nolint:nilerr // the log cannot be graded: the tests are run
 	}
 	for path, report := range g.Reports {
 		if err := writeFile(e.store.root, path, report); err != nil {
-			return Record{}, err
+			return verdicts.Record{}, err
 		}
 	}
 	r := g.judged
@@ -124,25 +124,25 @@ func (e *Evaluator) gradeForeign(ctx context.Context, j *job, own Record) (Recor
 // held is the basis of a job as far as it is known without a sandbox, and the
 // record at the job's own place, where that has a verdict that holds. With
 // Config.TrustLogs it may be a foreign one, with a log that can be graded.
-func (e *Evaluator) held(ctx context.Context, j *job) (basis Basis, own Record, holds bool) {
+func (e *Evaluator) held(ctx context.Context, j *job) (basis verdicts.Basis, own verdicts.Record, holds bool) {
 	basis = j.plan.basis
 	if s, ok := e.config.Sandboxes.(Identifying); ok {
 		image, err := s.Identify(ctx, j.Instance)
 		if err == nil { // else the start will say so
-			basis = basis.inImage(image)
+			basis = basis.InImage(image.ID, image.Digest, image.Arch)
 		}
 	}
 	own, ok := e.store.own(j.paths.record)
 	if !ok && e.config.TrustLogs {
-		own = e.store.foreign[j.paths.record].clone()
-		switch own.verdictClass() {
-		case Resolved, Unresolved, Error:
-			ok = own.verdictRun() != nil
+		own = e.store.foreign[j.paths.record].Clone()
+		switch own.VerdictClass() {
+		case verdicts.Resolved, verdicts.Unresolved, verdicts.Error:
+			ok = own.VerdictRun() != nil
 		}
 	}
-	if ok && basis.image() == "" {
+	if ok && basis.Key == "" {
 		// The image is not here now, and was when the verdict was given.
-		basis = basis.inImage(Image{own.Basis.ImageID, own.Basis.ImageDigest, own.Basis.ImageArch})
+		basis = basis.InImage(own.Basis.ImageID, own.Basis.ImageDigest, own.Basis.ImageArch)
 	}
 	holds = ok && own.Instance == j.Instance.ID && own.Model == j.Model && basis.Key != "" && own.Basis.Key == basis.Key && own.Class.Final() && complete(e.store.root, own, j.paths.official)
 	return basis, own, holds
@@ -150,20 +150,20 @@ func (e *Evaluator) held(ctx context.Context, j *job) (basis Basis, own Record, 
 
 // adopt takes over the verdict of another record with this key. Its class is
 // empty where there is none.
-func (e *Evaluator) adopt(j *job, key string) (Record, error) {
+func (e *Evaluator) adopt(j *job, key string) (verdicts.Record, error) {
 	found, ok := e.store.known(key)
 	if !ok || found.files.Dir == j.paths.official.Dir || found.record.Instance != j.Instance.ID {
-		return Record{}, nil
+		return verdicts.Record{}, nil
 	}
 	ok, err := e.store.take(found, key, j.paths)
 	if !ok || err != nil {
-		return Record{}, err
+		return verdicts.Record{}, err
 	}
 	r := found.record
 	j.reused, j.vouched = true, found.path == ""
 	r.Model, r.RunID, r.Sample, r.Reused = j.Model, j.run.ID(), j.further(), found.from
 	r.Basis.Editions = j.plan.basis.Editions
-	official := r.verdictRun()
+	official := r.VerdictRun()
 	for i := range r.Runs {
 		r.Runs[i].Dir = "" // the other runs' files stay where they are
 	}
@@ -172,11 +172,11 @@ func (e *Evaluator) adopt(j *job, key string) (Record, error) {
 }
 
 // first makes the run of the verdict.
-func (e *Evaluator) first(ctx context.Context, j *job) (Record, error) {
+func (e *Evaluator) first(ctx context.Context, j *job) (verdicts.Record, error) {
 	r := e.newRecord(j, j.plan.basis)
-	var known Record
+	var known verdicts.Record
 	started := func(info env.Info) (err error) {
-		r.Basis = r.Basis.in(info)
+		r.Basis = r.Basis.InSandbox(info)
 		known, err = e.adopt(j, r.Basis.Key)
 		if err == nil && known.Class.Final() {
 			err = errKnown
@@ -186,7 +186,7 @@ func (e *Evaluator) first(ctx context.Context, j *job) (Record, error) {
 	if err := e.store.clear(j.paths); err != nil {
 		return r, err
 	}
-	err := e.tries(ctx, j, &r, ForVerdict, j.Patch, j.paths.official, started)
+	err := e.tries(ctx, j, &r, verdicts.ForVerdict, j.Patch, j.paths.official, started)
 	if errors.Is(err, errKnown) {
 		return known, nil
 	}
@@ -199,12 +199,12 @@ func (e *Evaluator) first(ctx context.Context, j *job) (Record, error) {
 
 // again runs what failed, until it ends otherwise once or has failed often
 // enough.
-func (e *Evaluator) again(ctx context.Context, j *job, r *Record) error {
+func (e *Evaluator) again(ctx context.Context, j *job, r *verdicts.Record) error {
 	if j.baseline == noop { // which is to fail
 		return nil
 	}
-	for n := r.reruns(); n < e.config.RerunFailed && r.Class.Failed(); n++ {
-		if err := e.tries(ctx, j, r, ForStability, j.Patch, j.paths.run(len(r.Runs)+1), ignore); err != nil {
+	for n := reruns(r); n < e.config.RerunFailed && r.Class.Failed(); n++ {
+		if err := e.tries(ctx, j, r, verdicts.ForStability, j.Patch, j.paths.run(len(r.Runs)+1), ignore); err != nil {
 			return err
 		}
 		j.reused = false
@@ -217,10 +217,10 @@ func (e *Evaluator) again(ctx context.Context, j *job, r *Record) error {
 
 // reruns counts those that proved something, of earlier sessions too: the same
 // command again asks for no more of them.
-func (r *Record) reruns() int {
+func reruns(r *verdicts.Record) int {
 	n := 0
 	for _, a := range r.Runs {
-		if a.Purpose == ForStability && a.Class.Final() {
+		if a.Purpose == verdicts.ForStability && a.Class.Final() {
 			n++
 		}
 	}
@@ -231,7 +231,7 @@ func ignore(env.Info) error { return nil }
 
 // withoutSuspect looks what becomes of the verdict without the hunks that are
 // flagged. The row's own solution is above suspicion.
-func (e *Evaluator) withoutSuspect(ctx context.Context, j *job, r *Record) error {
+func (e *Evaluator) withoutSuspect(ctx context.Context, j *job, r *verdicts.Record) error {
 	if j.baseline != "" || !r.Class.Final() || r.ResolvedWithoutSuspect != nil {
 		return nil
 	}
@@ -240,21 +240,21 @@ func (e *Evaluator) withoutSuspect(ctx context.Context, j *job, r *Record) error
 		return nil
 	}
 	rest := suspect.Without(j.Patch, suspect.Files(found))
-	class := Empty
+	class := verdicts.Empty
 	if len(rest) > 0 {
-		class = e.store.class(r.Basis.withPatch(patchHash(rest)))
+		class = e.store.class(r.Basis.KeyWithPatch(verdicts.PatchHash(rest)))
 	}
 	if class == "" {
-		if err := e.tries(ctx, j, r, WithoutSuspect, rest, j.paths.run(len(r.Runs)+1), ignore); err != nil {
+		if err := e.tries(ctx, j, r, verdicts.WithoutSuspect, rest, j.paths.run(len(r.Runs)+1), ignore); err != nil {
 			return err
 		}
 		j.reused = false
 		a := &r.Runs[len(r.Runs)-1]
-		a.PatchSHA256, a.PatchBytes, a.Key = patchHash(rest), len(rest), r.Basis.withPatch(patchHash(rest))
+		a.PatchSHA256, a.PatchBytes, a.Key = verdicts.PatchHash(rest), len(rest), r.Basis.KeyWithPatch(verdicts.PatchHash(rest))
 		class = a.Class
 	}
 	if class.Final() {
-		resolved := class == Resolved
+		resolved := class == verdicts.Resolved
 		r.ResolvedWithoutSuspect = &resolved
 	}
 	return e.enter(j, r)
@@ -263,7 +263,7 @@ func (e *Evaluator) withoutSuspect(ctx context.Context, j *job, r *Record) error
 // tries makes a run, and more of it while the machine fails. All of them are
 // added to the record.
 func (e *Evaluator) tries(
-	ctx context.Context, j *job, r *Record, why Purpose, patch []byte, files grade.Files, started func(env.Info) error,
+	ctx context.Context, j *job, r *verdicts.Record, why verdicts.Purpose, patch []byte, files grade.Files, started func(env.Info) error,
 ) error {
 	t := &trial{
 		root: e.store.root, config: e.config, instance: j.Instance, plan: j.plan, files: files,
@@ -285,7 +285,7 @@ func (e *Evaluator) tries(
 			}
 		}
 		r.Runs = append(r.Runs, a)
-		if a.Class != Infrastructure || a.permanent || try >= e.config.MaxTries {
+		if a.Class != verdicts.Infrastructure || a.Permanent || try >= e.config.MaxTries {
 			return nil
 		}
 		e.config.Log.Emit(runner.Event{
@@ -310,17 +310,17 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // enter derives a record's class from its runs, and writes it.
-func (e *Evaluator) enter(j *job, r *Record) error {
-	r.conclude()
+func (e *Evaluator) enter(j *job, r *verdicts.Record) error {
+	r.Conclude()
 	r.Flags = nil
 	if j.baseline == "" {
 		r.Flags = suspect.Patch(j.Patch, j.Instance)
-		if a := r.verdictRun(); a != nil {
+		if a := r.VerdictRun(); a != nil {
 			r.Flags = append(r.Flags, a.Flags...)
 		}
 	}
-	r.Gold = e.store.class(r.Basis.withPatch(patchHash([]byte(j.Instance.Patch))))
-	r.Noop = e.store.class(r.Basis.withPatch(noPatch))
+	r.Gold = e.store.class(r.Basis.KeyWithPatch(verdicts.PatchHash([]byte(j.Instance.Patch))))
+	r.Noop = e.store.class(r.Basis.KeyWithPatch(verdicts.NoPatch))
 	if err := e.store.write(j.paths, *r); err != nil || !j.ran || !j.vouched {
 		return err
 	}
@@ -331,23 +331,6 @@ func (e *Evaluator) enter(j *job, r *Record) error {
 		})
 	}
 	return nil
-}
-
-// conclude takes the class from the run for the verdict, and holds it against
-// the reruns. What the machine spoiled proves nothing.
-func (r *Record) conclude() {
-	a := r.verdictRun()
-	if a == nil {
-		return
-	}
-	r.Class, r.Resolution, r.Reason, r.Hint = a.Class, a.Resolution, a.Reason, a.Hint
-	r.Failure, r.Tier, r.Seconds = a.Failure, a.Tier, a.Seconds
-	for _, again := range r.Runs {
-		if again.Purpose == ForStability && again.Class.Final() && again.Class != a.Class {
-			r.Class, r.Reason = Unstable, fmt.Sprintf("it was %s at first, and %s when it was run again", a.Class, again.Class)
-			return
-		}
-	}
 }
 
 // relative is a path within the folder of the run, with slashes.

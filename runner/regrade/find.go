@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
@@ -23,7 +22,6 @@ type Found struct {
 	// Verdicts are the records of mini's evaluations. What another harness has
 	// evaluated there is among them as if it had a record, without a Path.
 	Verdicts []verdicts.Verdict
-	Records  int      // verdicts that have a record
 	Unread   []string // says what could not be read, a sentence each
 }
 
@@ -39,7 +37,7 @@ func Find(dir string) (Found, error) {
 		return Found{}, fmt.Errorf("find logs: %w", err)
 	}
 	defer root.Close() //nolint:errcheck // only read
-	f := Found{Verdicts: records.Verdicts, Records: len(records.Verdicts), Unread: records.Unread}
+	f := Found{Verdicts: records.Verdicts, Unread: records.Unread}
 	has := map[string]bool{}
 	for _, v := range records.Verdicts {
 		run, err := grade.NewRun(dir, v.RunID)
@@ -83,12 +81,12 @@ func foreign(root *rootdir.Dir, folder string) (verdicts.Verdict, bool) {
 	model := filepath.Dir(folder)
 	id := filepath.Base(folder)
 	class := reported(root, filepath.Join(folder, "report.json"), id)
-	if class == evaluate.Error && cutShort(root, log) {
-		class = evaluate.TimedOut
+	if class == verdicts.Error && cutShort(root, log) {
+		class = verdicts.TimedOut
 	}
-	return verdicts.Verdict{Record: evaluate.Record{
-		Format: evaluate.Format, Instance: id, Model: filepath.Base(model), RunID: filepath.Base(filepath.Dir(model)), Class: class,
-		Runs: []evaluate.Attempt{{Purpose: evaluate.ForVerdict, Class: class, Dir: filepath.ToSlash(rel)}},
+	return verdicts.Verdict{Record: verdicts.Record{
+		Format: verdicts.Format, Instance: id, Model: filepath.Base(model), RunID: filepath.Base(filepath.Dir(model)), Class: class,
+		Runs: []verdicts.Attempt{{Purpose: verdicts.ForVerdict, Class: class, Dir: filepath.ToSlash(rel)}},
 	}}, true
 }
 
@@ -97,21 +95,21 @@ const maxReport = 64 << 20
 
 // reported is the class by a report.json: error where it is missing, or says
 // nothing.
-func reported(root *rootdir.Dir, path, id string) evaluate.Class {
+func reported(root *rootdir.Dir, path, id string) verdicts.Class {
 	data, err := root.ReadFile(path, maxReport)
 	if err != nil {
-		return evaluate.Error
+		return verdicts.Error
 	}
 	var report map[string]struct {
 		Resolved *bool `json:"resolved"`
 	}
 	if json.Unmarshal(data, &report) != nil || report[id].Resolved == nil {
-		return evaluate.Error
+		return verdicts.Error
 	}
 	if *report[id].Resolved {
-		return evaluate.Resolved
+		return verdicts.Resolved
 	}
-	return evaluate.Unresolved
+	return verdicts.Unresolved
 }
 
 // cutShort says that the harness stopped the script: it says so at the end of

@@ -59,8 +59,8 @@ type Change struct {
 	Instance string         `json:"instance_id"`
 	Model    string         `json:"model_name_or_path"`
 	RunID    string         `json:"run_id"`
-	From     evaluate.Class `json:"from"`
-	To       evaluate.Class `json:"to"`
+	From     verdicts.Class `json:"from"`
+	To       verdicts.Class `json:"to"`
 	Reason   string         `json:"reason,omitempty"`
 }
 
@@ -69,7 +69,7 @@ type Kept struct {
 	Instance string         `json:"instance_id"`
 	Model    string         `json:"model_name_or_path"`
 	RunID    string         `json:"run_id"`
-	Class    evaluate.Class `json:"class"`
+	Class    verdicts.Class `json:"class"`
 	Reason   string         `json:"reason"`
 }
 
@@ -162,7 +162,7 @@ func (c Config) one(ctx context.Context, root *rootdir.Dir, again *evaluate.Agai
 		return v, renewed, nil
 	}
 	if g.Changed && !c.DryRun {
-		if err := verdicts.Write(root, v); err != nil {
+		if err := verdicts.Write(root, v.Path, v.Record); err != nil {
 			return v, false, &writeError{err}
 		}
 	}

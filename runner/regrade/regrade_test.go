@@ -16,10 +16,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade/logs"
 	"github.com/minibench/mini/runner/grade/script"
 	"github.com/minibench/mini/runner/regrade"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -42,20 +42,20 @@ func logWith(status string) string {
 const official = "logs/run_evaluation/r/m/x__y-1"
 
 // folder is that of an evaluation which ended in a class, with this log.
-func folder(t *testing.T, class evaluate.Class, log string, change func(*evaluate.Record)) string {
+func folder(t *testing.T, class verdicts.Class, log string, change func(*verdicts.Record)) string {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := script.For(row())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := evaluate.Record{
-		Format: evaluate.Format, Instance: "x__y-1", Model: "m", RunID: "r", Class: class, Resolution: "RESOLVED_NO", Reason: "as it was",
-		Basis: evaluate.Basis{
+	r := verdicts.Record{
+		Format: verdicts.Format, Instance: "x__y-1", Model: "m", RunID: "r", Class: class, Resolution: "RESOLVED_NO", Reason: "as it was",
+		Basis: verdicts.Basis{
 			Key: "old", RowSHA256: "old", ImageID: "sha256:aa", Image: "image", PatchSHA256: "p", PatchBytes: 1,
 			ScriptSHA256: s.SHA256(), Parser: "parse_log_pytest", ParserRelease: "4.0.0", EvalType: "pass_and_fail",
 		},
-		Runs: []evaluate.Attempt{{Purpose: evaluate.ForVerdict, Class: class, Resolution: "RESOLVED_NO", Dir: official}},
+		Runs: []verdicts.Attempt{{Purpose: verdicts.ForVerdict, Class: class, Resolution: "RESOLVED_NO", Dir: official}},
 	}
 	if change != nil {
 		change(&r)
@@ -134,29 +134,29 @@ func said(r regrade.Result) string {
 }
 
 func TestFolder(t *testing.T) {
-	rerun := func(class evaluate.Class, dir string) func(*evaluate.Record) {
-		return func(r *evaluate.Record) {
-			r.Runs = append(r.Runs, evaluate.Attempt{Purpose: evaluate.ForStability, Class: class, Dir: dir})
+	rerun := func(class verdicts.Class, dir string) func(*verdicts.Record) {
+		return func(r *verdicts.Record) {
+			r.Runs = append(r.Runs, verdicts.Attempt{Purpose: verdicts.ForStability, Class: class, Dir: dir})
 		}
 	}
 	tests := []struct {
 		name   string
-		class  evaluate.Class
+		class  verdicts.Class
 		log    string
-		record func(*evaluate.Record)
+		record func(*verdicts.Record)
 		row    func(*datasets.Instance)
 		file   func(t *testing.T, dir string)
 		want   string
 	}{
-		{name: "the parser sees more now", class: evaluate.Unresolved, log: logWith("PASSED"), want: "unresolved -> resolved"},
-		{name: "as it was", class: evaluate.Unresolved, log: logWith("FAILED"), want: "1 renewed"},
+		{name: "the parser sees more now", class: verdicts.Unresolved, log: logWith("PASSED"), want: "unresolved -> resolved"},
+		{name: "as it was", class: verdicts.Unresolved, log: logWith("FAILED"), want: "1 renewed"},
 		{
-			name: "the row asks for less", class: evaluate.Unresolved, log: logWith("FAILED"),
+			name: "the row asks for less", class: verdicts.Unresolved, log: logWith("FAILED"),
 			row: func(in *datasets.Instance) { in.FailToPass = nil }, want: "unresolved -> resolved",
 		},
-		{name: "a crash is mended", class: evaluate.Error, log: logWith("PASSED"), want: "error -> resolved"},
+		{name: "a crash is mended", class: verdicts.Error, log: logWith("PASSED"), want: "error -> resolved"},
 		{
-			name: "the parser crashes now", class: evaluate.Unresolved, log: logWith("PASSED") + "FAIL:\n",
+			name: "the parser crashes now", class: verdicts.Unresolved, log: logWith("PASSED") + "FAIL:\n",
 			row: func(in *datasets.Instance) { in.LogParser = "parse_log_django"; in.FailToPass = []string{"c"} },
 			file: func(t *testing.T, dir string) {
 				put(t, filepath.Join(dir, official, "test_output.txt"), "'>>>>> Start Test Output'\nFAIL:\n'>>>>> End Test Output'")
@@ -164,49 +164,49 @@ func TestFolder(t *testing.T) {
 			want: "kept unresolved: x__y-1 cannot be regraded: run 1: the parser parse_log_django cannot read this log: a line FAIL: or ERROR: names no test",
 		},
 		{
-			name: "another script", class: evaluate.Unresolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.EvalScript += "more\n" },
+			name: "another script", class: verdicts.Unresolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.EvalScript += "more\n" },
 			want: "kept unresolved: x__y-1 cannot be regraded: the row's evaluation script is not the one that made the log; mini eval runs the new one",
 		},
 		{
-			name: "another image", class: evaluate.Unresolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.Image = "other" },
+			name: "another image", class: verdicts.Unresolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.Image = "other" },
 			want: "kept unresolved: x__y-1 cannot be regraded: the row names another image than the one that made the log; mini eval runs the new one",
 		},
 		{
-			name: "no tests in the row", class: evaluate.Resolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.FailToPass, in.PassToPass = nil, nil },
+			name: "no tests in the row", class: verdicts.Resolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.FailToPass, in.PassToPass = nil, nil },
 			want: "kept resolved: x__y-1 cannot be graded: the row names no tests in FAIL_TO_PASS and PASS_TO_PASS",
 		},
 		{
-			name: "no row", class: evaluate.Resolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.ID = "x__y-2" },
+			name: "no row", class: verdicts.Resolved, log: logWith("PASSED"), row: func(in *datasets.Instance) { in.ID = "x__y-2" },
 			want: "kept resolved: x__y-1 has no row in the dataset",
 		},
-		{name: "a time-out stays", class: evaluate.TimedOut, log: logWith("PASSED"), want: "1 renewed"},
-		{name: "the machine's failure stays", class: evaluate.Infrastructure, log: logWith("PASSED"), record: func(r *evaluate.Record) {
+		{name: "a time-out stays", class: verdicts.TimedOut, log: logWith("PASSED"), want: "1 renewed"},
+		{name: "the machine's failure stays", class: verdicts.Infrastructure, log: logWith("PASSED"), record: func(r *verdicts.Record) {
 			r.Runs[0].Resolution = ""
 		}, want: ""},
-		{name: "nothing was run", class: evaluate.Empty, record: func(r *evaluate.Record) { r.Runs = nil }, want: ""},
+		{name: "nothing was run", class: verdicts.Empty, record: func(r *verdicts.Record) { r.Runs = nil }, want: ""},
 		{
-			name: "a rerun of the same kind", class: evaluate.Unresolved, log: logWith("PASSED"),
-			record: rerun(evaluate.Unresolved, "verdicts/r/m/x__y-1/2"),
+			name: "a rerun of the same kind", class: verdicts.Unresolved, log: logWith("PASSED"),
+			record: rerun(verdicts.Unresolved, "verdicts/r/m/x__y-1/2"),
 			file: func(t *testing.T, dir string) {
 				put(t, filepath.Join(dir, "verdicts/r/m/x__y-1/2/test_output.txt"), logWith("PASSED"))
 			},
 			want: "unresolved -> resolved",
 		},
 		{
-			name: "a rerun that differs", class: evaluate.Unresolved, log: logWith("PASSED"),
-			record: rerun(evaluate.Unresolved, "verdicts/r/m/x__y-1/2"),
+			name: "a rerun that differs", class: verdicts.Unresolved, log: logWith("PASSED"),
+			record: rerun(verdicts.Unresolved, "verdicts/r/m/x__y-1/2"),
 			file: func(t *testing.T, dir string) {
 				put(t, filepath.Join(dir, "verdicts/r/m/x__y-1/2/test_output.txt"), logWith("FAILED"))
 			},
 			want: "unresolved -> unstable",
 		},
 		{
-			name: "a rerun whose log is gone", class: evaluate.Unresolved, log: logWith("PASSED"), record: rerun(evaluate.Unresolved, ""),
+			name: "a rerun whose log is gone", class: verdicts.Unresolved, log: logWith("PASSED"), record: rerun(verdicts.Unresolved, ""),
 			want: "kept unresolved: x__y-1 cannot be regraded: the verdict would be unstable, but the log of a further run is not here to be held against",
 		},
 		{
-			name: "a record that leads elsewhere", class: evaluate.Unresolved, log: logWith("PASSED"),
-			record: func(r *evaluate.Record) { r.Runs[0].Dir = "../../elsewhere" },
+			name: "a record that leads elsewhere", class: verdicts.Unresolved, log: logWith("PASSED"),
+			record: func(r *verdicts.Record) { r.Runs[0].Dir = "../../elsewhere" },
 			want:   `kept unresolved: x__y-1 cannot be regraded: run 1: "../../elsewhere" is no folder of its own`,
 		},
 	}
@@ -250,7 +250,7 @@ func TestFolder(t *testing.T) {
 // TestWhatIsWritten: the new report, the record with the old verdict in it, and
 // both summaries.
 func TestWhatIsWritten(t *testing.T) {
-	dir := folder(t, evaluate.Unresolved, logWith("PASSED"), nil)
+	dir := folder(t, verdicts.Unresolved, logWith("PASSED"), nil)
 	res := run(t, dir, row(), false)
 	files := tree(t, dir)
 	for path, want := range map[string][]string{
@@ -266,12 +266,12 @@ func TestWhatIsWritten(t *testing.T) {
 			}
 		}
 	}
-	var r evaluate.Record
+	var r verdicts.Record
 	if err := json.Unmarshal([]byte(files["verdicts/r/m/x__y-1.json"]), &r); err != nil {
 		t.Fatal(err)
 	}
-	want := []evaluate.Regraded{{
-		Time: now, Class: evaluate.Unresolved, Resolution: "RESOLVED_NO", Reason: "as it was",
+	want := []verdicts.Regraded{{
+		Time: now, Class: verdicts.Unresolved, Resolution: "RESOLVED_NO", Reason: "as it was",
 		RowSHA256: "old", Parser: "parse_log_pytest", ParserRelease: "4.0.0", EvalType: "pass_and_fail",
 	}}
 	if diff := cmp.Diff(want, r.Regraded); diff != "" {
@@ -280,7 +280,7 @@ func TestWhatIsWritten(t *testing.T) {
 	if r.Reason != "" || r.Basis.Key == "old" || r.Basis.RowSHA256 == "old" || len(r.Basis.Editions) != 1 || r.Basis.ImageID != "sha256:aa" {
 		t.Errorf("the record: %+v", r)
 	}
-	if len(res.Records) != 1 || res.Records[0].Class != evaluate.Resolved {
+	if len(res.Records) != 1 || res.Records[0].Class != verdicts.Resolved {
 		t.Errorf("the result has %+v", res.Records)
 	}
 }
@@ -313,7 +313,7 @@ func TestAnotherHarness(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
-	dir := folder(t, evaluate.Unresolved, logWith("PASSED"), nil)
+	dir := folder(t, verdicts.Unresolved, logWith("PASSED"), nil)
 	before := tree(t, dir)
 	found, err := regrade.Find(dir)
 	if err != nil {

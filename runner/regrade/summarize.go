@@ -21,7 +21,7 @@ const maxSummary = 64 << 20
 // summarize writes the summaries anew that are there. One that is missing was
 // never made, or has gone elsewhere; it is not made here.
 func (c Config) summarize(root *rootdir.Dir, records []verdicts.Verdict) error {
-	byRun := map[string][]evaluate.Record{}
+	byRun := map[string][]verdicts.Record{}
 	for _, v := range records {
 		byRun[v.RunID] = append(byRun[v.RunID], v.Record)
 	}
@@ -32,7 +32,7 @@ func (c Config) summarize(root *rootdir.Dir, records []verdicts.Verdict) error {
 	for id, records := range byRun {
 		for _, e := range entries {
 			model, ok := strings.CutSuffix(e.Name(), "."+id+".json")
-			if !ok || !slices.ContainsFunc(records, func(r evaluate.Record) bool { return folderOf(r.Model) == model }) {
+			if !ok || !slices.ContainsFunc(records, func(r verdicts.Record) bool { return folderOf(r.Model) == model }) {
 				continue // of another run, whose id ends alike
 			}
 			if err := c.official(root, filepath.Join(c.Dir, e.Name()), model, id, records); err != nil {
@@ -47,7 +47,7 @@ func (c Config) summarize(root *rootdir.Dir, records []verdicts.Verdict) error {
 }
 
 // official renews <model>.<run id>.json: of the same rows and predictions.
-func (c Config) official(root *rootdir.Dir, path, model, id string, records []evaluate.Record) error {
+func (c Config) official(root *rootdir.Dir, path, model, id string, records []verdicts.Record) error {
 	data, err := root.ReadFile(path, maxSummary)
 	if err != nil {
 		return fmt.Errorf("read summary: %w", err)
@@ -92,8 +92,8 @@ func folderOf(model string) string { return strings.ReplaceAll(model, "/", "__")
 
 // pick takes one record for each instance: that of a summary's model, else that
 // of another one with which the run went on.
-func pick(records []evaluate.Record, model string) map[string]evaluate.Record {
-	of := map[string]evaluate.Record{}
+func pick(records []verdicts.Record, model string) map[string]verdicts.Record {
+	of := map[string]verdicts.Record{}
 	for _, r := range records {
 		if _, ok := of[r.Instance]; !ok || folderOf(r.Model) == model {
 			of[r.Instance] = r
@@ -103,7 +103,7 @@ func pick(records []evaluate.Record, model string) map[string]evaluate.Record {
 }
 
 // own renews mini's own summary.
-func (c Config) own(root *rootdir.Dir, id string, records []evaluate.Record) error {
+func (c Config) own(root *rootdir.Dir, id string, records []verdicts.Record) error {
 	path := filepath.Join(c.Dir, verdicts.Folder, id+".json")
 	data, err := root.ReadFile(path, maxSummary)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +118,7 @@ func (c Config) own(root *rootdir.Dir, id string, records []evaluate.Record) err
 	}
 	model, _ := strings.CutSuffix(filepath.Base(s.Official), "."+id+".json")
 	of := pick(records, model)
-	var counted []evaluate.Record
+	var counted []verdicts.Record
 	for _, ids := range s.ByClass {
 		for _, instance := range ids {
 			if r, ok := of[instance]; ok {
@@ -126,12 +126,5 @@ func (c Config) own(root *rootdir.Dir, id string, records []evaluate.Record) err
 			}
 		}
 	}
-	data, err = json.MarshalIndent(s.Renewed(counted), "", "  ")
-	if err == nil {
-		err = root.WriteFile(path, append(data, '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("write summary: %w", err)
-	}
-	return nil
+	return verdicts.Write(root, path, s.Renewed(counted))
 }

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
 // JudgedRun is one run of the tests for a verdict.
 type JudgedRun struct {
-	Purpose evaluate.Purpose `json:"purpose"`
-	Class   evaluate.Class   `json:"class"`
+	Purpose verdicts.Purpose `json:"purpose"`
+	Class   verdicts.Class   `json:"class"`
 	Reason  string           `json:"reason,omitempty"`
 	Passed  int              `json:"passed"`
 	Failed  int              `json:"failed"`
@@ -29,7 +28,7 @@ const (
 )
 
 // runsOf are the runs of a record, and what of their reports cannot be read.
-func runsOf(dir string, r evaluate.Record) (runs []JudgedRun, unread []string) {
+func runsOf(dir string, r verdicts.Record) (runs []JudgedRun, unread []string) {
 	for _, a := range r.Runs {
 		run := JudgedRun{
 			Purpose: a.Purpose, Class: a.Class, Reason: a.Reason, Passed: a.Passed, Failed: a.Failed, Seconds: a.Seconds, Files: a.Dir,
@@ -73,16 +72,16 @@ func (j Judgement) tests(width int) string {
 func (r JudgedRun) text(number int) string {
 	text := fmt.Sprintf("run %d", number)
 	switch r.Purpose {
-	case evaluate.ForStability:
+	case verdicts.ForStability:
 		text += " (rerun)"
-	case evaluate.WithoutSuspect:
+	case verdicts.WithoutSuspect:
 		text += " (without the flagged hunks)"
 	}
 	text += ": " + words(string(r.Class))
 	switch {
 	case r.Reason != "":
 		text += ", " + r.Reason
-	case r.Class == evaluate.Resolved && r.Passed > 0:
+	case r.Class == verdicts.Resolved && r.Passed > 0:
 		text += fmt.Sprintf(", all %s pass", Count(r.Passed, "test"))
 	}
 	if r.Seconds > 0 {

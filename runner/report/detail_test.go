@@ -117,19 +117,19 @@ func TestDetailVerdicts(t *testing.T) {
 	own := report.SubmissionsOf(run)
 	without := false
 	found := verdicts.Found{Dir: "run"}
-	for _, r := range []evaluate.Record{
-		verdict("a", evaluate.Resolved, func(r *evaluate.Record) {
+	for _, r := range []verdicts.Record{
+		verdict("a", verdicts.Resolved, func(r *verdicts.Record) {
 			r.RunID, r.Runs[0].Start = "second\x1b[2J", began.Add(time.Hour)
 			r.Runs[0].Passed, r.Runs[0].Dir = 37, "logs/run_evaluation/second/gpt-5-mini/a"
 			r.Flags = slices.Repeat([]suspect.Finding{{Flag: suspect.TestFile, File: "tests/\x1b[2Jtest_a.py"}}, 7)
 			r.ResolvedWithoutSuspect = &without
 		}),
-		verdict("a", evaluate.Unresolved, because("2 of 37 tests failed"), func(r *evaluate.Record) { r.Basis.PatchSHA256 = "of another patch" }),
-		verdict("a", evaluate.Infrastructure, because("the disk is full"), func(r *evaluate.Record) {
+		verdict("a", verdicts.Unresolved, because("2 of 37 tests failed"), func(r *verdicts.Record) { r.Basis.PatchSHA256 = "of another patch" }),
+		verdict("a", verdicts.Infrastructure, because("the disk is full"), func(r *verdicts.Record) {
 			r.Model, r.Hint, r.Runs = "other/agent", "make room", nil
 		}),
-		verdict("a", evaluate.TimedOut, func(r *evaluate.Record) { r.Model = evaluate.GoldModel }),
-		verdict("b", evaluate.Resolved),
+		verdict("a", verdicts.TimedOut, func(r *verdicts.Record) { r.Model = evaluate.GoldModel }),
+		verdict("b", verdicts.Resolved),
 	} {
 		found.Verdicts = append(found.Verdicts, verdicts.Verdict{Record: r})
 	}
@@ -174,24 +174,24 @@ func TestDetailFailedTests(t *testing.T) {
 		writeFile(t, filepath.Join("run", dir, "report.json"), string(data))
 		return dir
 	}
-	run := func(purpose evaluate.Purpose, class evaluate.Class, dir string) evaluate.Attempt {
-		return evaluate.Attempt{Purpose: purpose, Class: class, Reason: "13 of 14 tests failed", Failed: 13, Passed: 1, Dir: dir, Seconds: 2}
+	run := func(purpose verdicts.Purpose, class verdicts.Class, dir string) verdicts.Attempt {
+		return verdicts.Attempt{Purpose: purpose, Class: class, Reason: "13 of 14 tests failed", Failed: 13, Passed: 1, Dir: dir, Seconds: 2}
 	}
-	judged := func(runs ...evaluate.Attempt) report.Detail {
+	judged := func(runs ...verdicts.Attempt) report.Detail {
 		d, err := report.NewDetail(read(t, "run"), "a", began)
 		if err != nil {
 			t.Fatal(err)
 		}
 		d.Tries, d.LastSteps = nil, nil
-		d.Judge(verdicts.Found{Dir: "run", Verdicts: []verdicts.Verdict{{Record: verdict("a", evaluate.Unresolved, because("13 of 14 tests failed"), func(r *evaluate.Record) {
+		d.Judge(verdicts.Found{Dir: "run", Verdicts: []verdicts.Verdict{{Record: verdict("a", verdicts.Unresolved, because("13 of 14 tests failed"), func(r *verdicts.Record) {
 			r.Runs = runs
 		})}}}, nil)
 		return d
 	}
-	first := run(evaluate.ForVerdict, evaluate.Unresolved, files(1, []string{"tests/test_x.py::test_mended"}, broke))
-	again := run(evaluate.ForStability, evaluate.Unresolved, files(2, []string{"tests/test_x.py::test_mended"}, broke))
-	other := run(evaluate.ForStability, evaluate.Unresolved, files(3, nil, broke[:1]))
-	whole := run(evaluate.WithoutSuspect, evaluate.Resolved, files(4, nil, nil))
+	first := run(verdicts.ForVerdict, verdicts.Unresolved, files(1, []string{"tests/test_x.py::test_mended"}, broke))
+	again := run(verdicts.ForStability, verdicts.Unresolved, files(2, []string{"tests/test_x.py::test_mended"}, broke))
+	other := run(verdicts.ForStability, verdicts.Unresolved, files(3, nil, broke[:1]))
+	whole := run(verdicts.WithoutSuspect, verdicts.Resolved, files(4, nil, nil))
 	whole.Reason, whole.Failed, whole.Passed = "", 0, 14
 
 	one := judged(first)
@@ -207,7 +207,7 @@ func TestDetailFailedTests(t *testing.T) {
 	}
 	writeFile(t, "run/torn/report.json", `{"a":`)
 	for _, dir := range []string{"link", "../elsewhere", "torn"} {
-		if d := judged(run(evaluate.ForVerdict, evaluate.Unresolved, dir)); d.Verdicts[0].FailedTests != nil || len(d.Unread) != 1 {
+		if d := judged(run(verdicts.ForVerdict, verdicts.Unresolved, dir)); d.Verdicts[0].FailedTests != nil || len(d.Unread) != 1 {
 			t.Errorf("%s: %+v, not read %q", dir, d.Verdicts[0].FailedTests, d.Unread)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 type Judgement struct {
 	RunID  string         `json:"run_id"`
 	Model  string         `json:"model_name_or_path"`
-	Class  evaluate.Class `json:"class"`
+	Class  verdicts.Class `json:"class"`
 	Reason string         `json:"reason,omitempty"`
 	Hint   string         `json:"hint,omitempty"`
 	// Stale says that the instance has submitted something else since.
@@ -38,8 +38,8 @@ type Judgement struct {
 	// ForeignLog says that it rests on a log that was made elsewhere.
 	ForeignLog bool `json:"foreign_log,omitempty"`
 	// Gold and Noop are the baseline of the machine.
-	Gold evaluate.Class `json:"gold,omitempty"`
-	Noop evaluate.Class `json:"noop,omitempty"`
+	Gold verdicts.Class `json:"gold,omitempty"`
+	Noop verdicts.Class `json:"noop,omitempty"`
 	// Files is the folder of the run's log, below that of the run.
 	Files string `json:"files,omitempty"`
 
@@ -74,7 +74,7 @@ func (d *Detail) Judge(found verdicts.Found, own Submissions) {
 		j.RunList, unread = runsOf(found.Dir, r)
 		d.Unread = append(d.Unread, unread...)
 		for i, run := range r.Runs {
-			if run.Purpose == evaluate.ForVerdict {
+			if run.Purpose == verdicts.ForVerdict {
 				j.FailedTests = j.RunList[i].FailedTests
 				j.Passed, j.Failed, j.Files = run.Passed, run.Failed, run.Dir
 			}
@@ -130,7 +130,7 @@ func (j Judgement) text(dir string, width int) string {
 	if j.ForeignLog {
 		b.WriteString(paragraph("graded by a log that was made elsewhere; its tests were not run here", width, 2, 1))
 	}
-	if q := (evaluate.Quarantined{Gold: j.Gold, Noop: j.Noop}); q.Gold != "" && q.Gold != evaluate.Resolved || q.Noop == evaluate.Resolved {
+	if q := (evaluate.Quarantined{Gold: j.Gold, Noop: j.Noop}); q.Gold != "" && q.Gold != verdicts.Resolved || q.Noop == verdicts.Resolved {
 		b.WriteString(paragraph("quarantined here ("+wrongWith(q)+")", width, 2, 1))
 	}
 	if j.Files != "" {

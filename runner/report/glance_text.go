@@ -9,7 +9,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -197,12 +197,12 @@ func ofAll(rows []Row, width int) string {
 
 // judged are the classes of the newest evaluation of the run's own submissions,
 // by instance; nil where there is none.
-func (g Glance) judged() map[string]evaluate.Class {
+func (g Glance) judged() map[string]verdicts.Class {
 	for _, v := range slices.Backward(g.Verdicts) {
 		if !v.HasRun {
 			continue
 		}
-		classes := map[string]evaluate.Class{}
+		classes := map[string]verdicts.Class{}
 		for _, c := range v.Classes {
 			for _, id := range c.IDs {
 				classes[id] = c.Class

@@ -37,11 +37,11 @@ func TestPhases(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := verdicts.Found{Dir: "run"}
-	for _, r := range []evaluate.Record{
-		verdict("a", evaluate.Resolved),
-		verdict("b", evaluate.Unresolved, func(r *evaluate.Record) { r.Seconds = 20 }),
-		verdict("c", evaluate.Resolved, func(r *evaluate.Record) { r.Reused = "elsewhere" }),
-		verdict("a", evaluate.Resolved, func(r *evaluate.Record) { r.Model = evaluate.GoldModel }),
+	for _, r := range []verdicts.Record{
+		verdict("a", verdicts.Resolved),
+		verdict("b", verdicts.Unresolved, func(r *verdicts.Record) { r.Seconds = 20 }),
+		verdict("c", verdicts.Resolved, func(r *verdicts.Record) { r.Reused = "elsewhere" }),
+		verdict("a", verdicts.Resolved, func(r *verdicts.Record) { r.Model = evaluate.GoldModel }),
 	} {
 		found.Verdicts = append(found.Verdicts, verdicts.Verdict{Record: r})
 	}

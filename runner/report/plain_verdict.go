@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // verdict says how an evaluation ended. Beside a run, whose lines count
@@ -32,7 +32,7 @@ func Judged(e runner.Event) string {
 	if how := tookVerdict(e); how != "" {
 		text += fmt.Sprintf("  %-6s", how)
 	}
-	if e.Text != "" && e.Verdict != string(evaluate.Resolved) {
+	if e.Text != "" && e.Verdict != string(verdicts.Resolved) {
 		text += "  " + e.Text
 	}
 	return strings.TrimRight(text, " ")
@@ -43,7 +43,7 @@ func tookVerdict(e runner.Event) string {
 	switch {
 	case e.Elapsed > 0:
 		return seconds(e.Elapsed)
-	case evaluate.Class(e.Verdict).Final() && e.Verdict != string(evaluate.Empty):
+	case verdicts.Class(e.Verdict).Final() && e.Verdict != string(verdicts.Empty):
 		return "reused"
 	}
 	return ""
@@ -51,10 +51,10 @@ func tookVerdict(e runner.Event) string {
 
 // evaluating says what a sandbox is made for.
 func evaluating(purpose string) string {
-	switch evaluate.Purpose(purpose) {
-	case evaluate.ForStability:
+	switch verdicts.Purpose(purpose) {
+	case verdicts.ForStability:
 		return "evaluating it again, since it failed"
-	case evaluate.WithoutSuspect:
+	case verdicts.WithoutSuspect:
 		return "evaluating it without what is suspicious"
 	}
 	return "evaluating"

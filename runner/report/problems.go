@@ -2,7 +2,7 @@ package report
 
 import (
 	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -25,7 +25,7 @@ func (p *Problems) Event(e runner.Event) {
 	case runner.AttemptFinished:
 		p.finished(e)
 	case runner.Verdict:
-		if e.Verdict == string(evaluate.Infrastructure) && !e.Again {
+		if e.Verdict == string(verdicts.Infrastructure) && !e.Again {
 			p.plain.verdict(e)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // Samples sums up a run that was asked for several results an instance. All else
@@ -96,11 +96,11 @@ func (s *Samples) add(r runner.Result) int {
 		return 0
 	}
 	s.Results++
-	if r.Verdict == nil || *r.Verdict == string(evaluate.Infrastructure) {
+	if r.Verdict == nil || *r.Verdict == string(verdicts.Infrastructure) {
 		return 0
 	}
 	s.Judged++
-	if *r.Verdict != string(evaluate.Resolved) {
+	if *r.Verdict != string(verdicts.Resolved) {
 		return 0
 	}
 	s.Resolved[r.Sample-1]++

@@ -12,6 +12,7 @@ import (
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // ScoreFormat names the layout of a Score as JSON. Fields may be added to it;
@@ -21,7 +22,7 @@ const ScoreFormat = "mini-score-1"
 // Evaluation is what a Score sums up.
 type Evaluation struct {
 	RunID   string
-	Records []evaluate.Record // one for each instance
+	Records []verdicts.Record // one for each instance
 	// Unfinished are instances that were submitted and have no record, as when
 	// the evaluation was stopped.
 	Unfinished []string
@@ -101,7 +102,7 @@ type Share struct {
 
 // ScoreClass is the instances of one class.
 type ScoreClass struct {
-	Class evaluate.Class `json:"class"`
+	Class verdicts.Class `json:"class"`
 	Count int            `json:"count"`
 	IDs   []string       `json:"ids"`
 	// Autosubmitted are the diffs that mini submitted at a limit.
@@ -119,14 +120,14 @@ type ScoreClass struct {
 // Swayed is a verdict that changes without the hunks that were flagged.
 type Swayed struct {
 	ID       string         `json:"instance_id"`
-	Class    evaluate.Class `json:"class"`
+	Class    verdicts.Class `json:"class"`
 	Resolved bool           `json:"resolved_without_suspect"`
 }
 
 // Told is why an instance has no better verdict.
 type Told struct {
 	ID     string         `json:"instance_id"`
-	Class  evaluate.Class `json:"class"`
+	Class  verdicts.Class `json:"class"`
 	Reason string         `json:"reason,omitempty"`
 	Hint   string         `json:"hint,omitempty"`
 }
@@ -153,10 +154,10 @@ func NewScore(e Evaluation) Score {
 	}
 	records := slices.Clone(e.Records)
 	if e.IDs != nil {
-		records = slices.DeleteFunc(records, func(r evaluate.Record) bool { return !slices.Contains(e.IDs, r.Instance) })
+		records = slices.DeleteFunc(records, func(r verdicts.Record) bool { return !slices.Contains(e.IDs, r.Instance) })
 	}
-	slices.SortFunc(records, func(a, b evaluate.Record) int { return datasets.Natural(a.Instance, b.Instance) })
-	t := scoring{Score: &s, rows: rows, quarantined: quarantine(e.Quarantined, records), classes: map[evaluate.Class]*ScoreClass{}, has: map[string]bool{}}
+	slices.SortFunc(records, func(a, b verdicts.Record) int { return datasets.Natural(a.Instance, b.Instance) })
+	t := scoring{Score: &s, rows: rows, quarantined: quarantine(e.Quarantined, records), classes: map[verdicts.Class]*ScoreClass{}, has: map[string]bool{}}
 	for _, r := range records {
 		t.add(r)
 	}
@@ -174,13 +175,13 @@ type scoring struct {
 	*Score
 	rows        map[string]Row // of the run, by id; those with a record are taken out
 	quarantined map[string]evaluate.Quarantined
-	classes     map[evaluate.Class]*ScoreClass
+	classes     map[verdicts.Class]*ScoreClass
 	has         map[string]bool // a record
 	known       int             // instances with a record, or that wait for one
 	peers       int             // resolved by what peers would have submitted as well
 }
 
-func (t *scoring) add(r evaluate.Record) {
+func (t *scoring) add(r verdicts.Record) {
 	c := t.classes[r.Class]
 	if c == nil {
 		c = &ScoreClass{Class: r.Class}
@@ -200,7 +201,7 @@ func (t *scoring) add(r evaluate.Record) {
 	t.Cost, t.Seconds = t.Cost+row.Cost, t.Seconds+r.Seconds
 	if row.Autosubmitted {
 		c.Autosubmitted++
-	} else if r.Class == evaluate.Resolved {
+	} else if r.Class == verdicts.Resolved {
 		t.peers++
 	}
 	if r.Reused != "" {
@@ -214,7 +215,7 @@ func (t *scoring) add(r evaluate.Record) {
 	}
 	t.suspect(r)
 	switch r.Class {
-	case evaluate.Unstable, evaluate.Infrastructure, evaluate.Error:
+	case verdicts.Unstable, verdicts.Infrastructure, verdicts.Error:
 		t.Told = append(t.Told, Told{ID: r.Instance, Class: r.Class, Reason: r.Reason, Hint: r.Hint})
 	}
 	if q, ok := t.quarantined[r.Instance]; ok {
@@ -223,7 +224,7 @@ func (t *scoring) add(r evaluate.Record) {
 }
 
 // suspect counts the flags of a record, each kind once.
-func (t *scoring) suspect(r evaluate.Record) {
+func (t *scoring) suspect(r verdicts.Record) {
 	if len(r.Flags) > 0 {
 		t.Flagged++
 	}
@@ -238,7 +239,7 @@ func (t *scoring) suspect(r evaluate.Record) {
 		}
 		t.Flags[string(f.Flag)]++
 	}
-	if without := r.ResolvedWithoutSuspect; without != nil && *without != (r.Class == evaluate.Resolved) {
+	if without := r.ResolvedWithoutSuspect; without != nil && *without != (r.Class == verdicts.Resolved) {
 		t.Swayed = append(t.Swayed, Swayed{ID: r.Instance, Class: r.Class, Resolved: *without})
 	}
 }
@@ -275,14 +276,14 @@ func (t *scoring) rest(unfinished, asked []string) {
 
 func (t *scoring) rates() {
 	t.NoResult = t.Instances - t.known // those that were not started too
-	for _, class := range evaluate.Classes() {
+	for _, class := range verdicts.Classes() {
 		if c := t.classes[class]; c != nil {
 			t.Classes = append(t.Classes, *c)
-		} else if class == evaluate.Resolved || class == evaluate.Unresolved {
+		} else if class == verdicts.Resolved || class == verdicts.Unresolved {
 			t.Classes = append(t.Classes, ScoreClass{Class: class, IDs: []string{}})
 		}
 	}
-	resolved, auto := t.Count(evaluate.Resolved), 0
+	resolved, auto := t.Count(verdicts.Resolved), 0
 	for _, c := range t.Classes {
 		auto += c.Autosubmitted
 	}
@@ -294,7 +295,7 @@ func (t *scoring) rates() {
 	if len(t.Quarantined) == 0 || t.Baseline != "" {
 		return
 	}
-	for _, id := range t.classes[evaluate.Resolved].ids() {
+	for _, id := range t.classes[verdicts.Resolved].ids() {
 		if _, ok := t.quarantined[id]; ok {
 			resolved--
 		}
@@ -314,7 +315,7 @@ func (c *ScoreClass) ids() []string {
 }
 
 // Count is how many instances ended in a class.
-func (s Score) Count(class evaluate.Class) int {
+func (s Score) Count(class verdicts.Class) int {
 	for _, c := range s.Classes {
 		if c.Class == class {
 			return c.Count
@@ -326,11 +327,11 @@ func (s Score) Count(class evaluate.Class) int {
 // Complete says whether every patch has a verdict. Where it is false, mini ends
 // with code 3.
 func (s Score) Complete() bool {
-	return len(s.NotEvaluated) == 0 && s.Count(evaluate.Infrastructure) == 0
+	return len(s.NotEvaluated) == 0 && s.Count(verdicts.Infrastructure) == 0
 }
 
 // quarantine is who cannot be judged on this machine, by instance.
-func quarantine(known []evaluate.Quarantined, records []evaluate.Record) map[string]evaluate.Quarantined {
+func quarantine(known []evaluate.Quarantined, records []verdicts.Record) map[string]evaluate.Quarantined {
 	all := map[string]evaluate.Quarantined{}
 	for _, q := range known {
 		all[q.Instance] = q

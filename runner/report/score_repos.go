@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // repoOf are the parts of an instance's id that name its repository.
@@ -35,7 +35,7 @@ func (s Score) WriteRepos(w io.Writer, width int) error {
 	}
 	for _, c := range s.Classes {
 		for _, id := range c.IDs {
-			add(id, c.Class == evaluate.Resolved)
+			add(id, c.Class == verdicts.Resolved)
 		}
 	}
 	for _, id := range s.NotEvaluated {

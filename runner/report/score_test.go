@@ -20,12 +20,12 @@ import (
 )
 
 // verdict is a record on what instances submit here.
-func verdict(id string, class evaluate.Class, change ...func(*evaluate.Record)) evaluate.Record {
+func verdict(id string, class verdicts.Class, change ...func(*verdicts.Record)) verdicts.Record {
 	sum := sha256.Sum256([]byte("diff"))
-	r := evaluate.Record{
-		Format: evaluate.Format, Instance: id, Model: "gpt-5-mini", RunID: "first", Class: class, Seconds: 60,
-		Basis: evaluate.Basis{PatchBytes: 4, PatchSHA256: hex.EncodeToString(sum[:])},
-		Runs:  []evaluate.Attempt{{Purpose: evaluate.ForVerdict, Class: class, Start: began}},
+	r := verdicts.Record{
+		Format: verdicts.Format, Instance: id, Model: "gpt-5-mini", RunID: "first", Class: class, Seconds: 60,
+		Basis: verdicts.Basis{PatchBytes: 4, PatchSHA256: hex.EncodeToString(sum[:])},
+		Runs:  []verdicts.Attempt{{Purpose: verdicts.ForVerdict, Class: class, Start: began}},
 	}
 	for _, f := range change {
 		f(&r)
@@ -33,12 +33,12 @@ func verdict(id string, class evaluate.Class, change ...func(*evaluate.Record)) 
 	return r
 }
 
-func because(reason string) func(*evaluate.Record) {
-	return func(r *evaluate.Record) { r.Reason = reason }
+func because(reason string) func(*verdicts.Record) {
+	return func(r *verdicts.Record) { r.Reason = reason }
 }
 
-func flagged(without bool, names ...string) func(*evaluate.Record) {
-	return func(r *evaluate.Record) {
+func flagged(without bool, names ...string) func(*verdicts.Record) {
+	return func(r *verdicts.Record) {
 		for _, name := range names {
 			r.Flags = append(r.Flags, suspect.Finding{Flag: suspect.Flag(name), File: "a"}, suspect.Finding{Flag: suspect.Flag(name), File: "b"})
 		}
@@ -47,12 +47,12 @@ func flagged(without bool, names ...string) func(*evaluate.Record) {
 }
 
 // bigEvaluation is a run of 500 with every kind of verdict.
-func bigEvaluation(t *testing.T) []evaluate.Record {
+func bigEvaluation(t *testing.T) []verdicts.Record {
 	t.Helper()
 	auto := func(o *trajectories.Outcome) { o.Autosubmitted = true }
-	var records []evaluate.Record
+	var records []verdicts.Record
 	n := 0
-	add := func(count int, class evaluate.Class, change ...func(*evaluate.Record)) {
+	add := func(count int, class verdicts.Class, change ...func(*verdicts.Record)) {
 		for range count {
 			n++
 			id := fmt.Sprintf("django__django-%d", 10_000+n)
@@ -64,22 +64,22 @@ func bigEvaluation(t *testing.T) []evaluate.Record {
 			records = append(records, verdict(id, class, change...))
 		}
 	}
-	add(230, evaluate.Resolved)
-	add(6, evaluate.Resolved, flagged(false, "test_file", "ci"))
-	add(9, evaluate.Unresolved, flagged(true, "test_config"))
-	add(4, evaluate.Unresolved, flagged(false, "marker_printed"))
-	add(3, evaluate.Unresolved, func(r *evaluate.Record) { r.Gold = evaluate.Unresolved })
-	add(1, evaluate.Resolved, func(r *evaluate.Record) { r.Noop = evaluate.Resolved })
-	add(190, evaluate.Unresolved, func(r *evaluate.Record) { r.Gold, r.Noop = evaluate.Resolved, evaluate.Unresolved })
-	add(9, evaluate.Unstable, because("resolved in 1 of 3 runs"))
-	add(1, evaluate.Unstable, because("2 of 3 runs took longer than 30 minutes, and the other one had \x1b[31m"+strings.Repeat("very ", 40)+"much to say"))
-	add(5, evaluate.Empty)
-	add(6, evaluate.ApplyFailed)
-	add(3, evaluate.TimedOut)
-	add(11, evaluate.Infrastructure, because("pull image docker.io/swebench/sweb.eval.x86_64.django: no space left on device"))
-	add(1, evaluate.Infrastructure, because("the sandbox was killed"))
-	add(1, evaluate.Infrastructure, because("the network is down"))
-	add(2, evaluate.Error, because("the parser parse_log_django cannot read this log: list index out of range"))
+	add(230, verdicts.Resolved)
+	add(6, verdicts.Resolved, flagged(false, "test_file", "ci"))
+	add(9, verdicts.Unresolved, flagged(true, "test_config"))
+	add(4, verdicts.Unresolved, flagged(false, "marker_printed"))
+	add(3, verdicts.Unresolved, func(r *verdicts.Record) { r.Gold = verdicts.Unresolved })
+	add(1, verdicts.Resolved, func(r *verdicts.Record) { r.Noop = verdicts.Resolved })
+	add(190, verdicts.Unresolved, func(r *verdicts.Record) { r.Gold, r.Noop = verdicts.Resolved, verdicts.Unresolved })
+	add(9, verdicts.Unstable, because("resolved in 1 of 3 runs"))
+	add(1, verdicts.Unstable, because("2 of 3 runs took longer than 30 minutes, and the other one had \x1b[31m"+strings.Repeat("very ", 40)+"much to say"))
+	add(5, verdicts.Empty)
+	add(6, verdicts.ApplyFailed)
+	add(3, verdicts.TimedOut)
+	add(11, verdicts.Infrastructure, because("pull image docker.io/swebench/sweb.eval.x86_64.django: no space left on device"))
+	add(1, verdicts.Infrastructure, because("the sandbox was killed"))
+	add(1, verdicts.Infrastructure, because("the network is down"))
+	add(2, verdicts.Error, because("the parser parse_log_django cannot read this log: list index out of range"))
 	for _, id := range []string{"sympy__sympy-1", "sympy__sympy-2"} { // submitted, and not evaluated yet
 		writeJournal(t, "run", id, 1, began, outcome(trajectories.Submitted, "Submitted", 3))
 	}
@@ -124,17 +124,17 @@ func TestSmallScores(t *testing.T) {
 		e    report.Evaluation
 	}{
 		{"none", report.Evaluation{RunID: "first"}},
-		{"plain", report.Evaluation{RunID: "first", Records: []evaluate.Record{
-			verdict("a", evaluate.Resolved), verdict("b", evaluate.Unresolved), verdict("c", evaluate.Empty, func(r *evaluate.Record) { r.Seconds = 0 }),
+		{"plain", report.Evaluation{RunID: "first", Records: []verdicts.Record{
+			verdict("a", verdicts.Resolved), verdict("b", verdicts.Unresolved), verdict("c", verdicts.Empty, func(r *verdicts.Record) { r.Seconds = 0 }),
 		}}},
 		{"stopped", report.Evaluation{
 			RunID: "first", Unfinished: []string{"b", "quarantined"}, IDs: []string{"a", "b", "c", "quarantined"},
-			Records:     []evaluate.Record{verdict("a", evaluate.Resolved), verdict("not-asked-for", evaluate.Resolved)},
-			Quarantined: []evaluate.Quarantined{{Instance: "quarantined", Gold: evaluate.TimedOut}},
+			Records:     []verdicts.Record{verdict("a", verdicts.Resolved), verdict("not-asked-for", verdicts.Resolved)},
+			Quarantined: []evaluate.Quarantined{{Instance: "quarantined", Gold: verdicts.TimedOut}},
 		}},
-		{"hostile", report.Evaluation{RunID: "first", Records: []evaluate.Record{
-			verdict("a\x1b[2J\u202e"+strings.Repeat("long", 40), evaluate.Unstable, because("one\ntwo")),
-			verdict("b\x1b[2J", evaluate.Unresolved, flagged(true, "a\x07b"), func(r *evaluate.Record) { r.Model = "org/model\x1b[0m" + strings.Repeat("x", 200) }),
+		{"hostile", report.Evaluation{RunID: "first", Records: []verdicts.Record{
+			verdict("a\x1b[2J\u202e"+strings.Repeat("long", 40), verdicts.Unstable, because("one\ntwo")),
+			verdict("b\x1b[2J", verdicts.Unresolved, flagged(true, "a\x07b"), func(r *verdicts.Record) { r.Model = "org/model\x1b[0m" + strings.Repeat("x", 200) }),
 		}}},
 	}
 	for _, tt := range tests {
@@ -161,22 +161,22 @@ func TestScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := read(t, "run")
-	as := func(runID, model string, hours int) func(*evaluate.Record) {
-		return func(r *evaluate.Record) {
+	as := func(runID, model string, hours int) func(*verdicts.Record) {
+		return func(r *verdicts.Record) {
 			r.RunID, r.Model = runID, model
 			r.Runs[0].Start = began.Add(time.Duration(hours) * time.Hour)
 		}
 	}
 	var found verdicts.Found
-	for _, r := range []evaluate.Record{
-		verdict("a", evaluate.Resolved, as("again", "gpt-5-mini", 3)),
-		verdict("b", evaluate.Resolved, as("again", "gpt-5", 3)),
-		verdict("c", evaluate.Resolved, as("again", "gpt-5-mini", 3), func(r *evaluate.Record) { r.Basis.PatchSHA256 = "of another patch" }),
-		verdict("a", evaluate.Unresolved, as("first", "gpt-5-mini", 1)),
-		verdict("a", evaluate.Resolved, as("first", "other/agent", 2)),
-		verdict("a", evaluate.Unresolved, as("first", "gold", 4)),
-		verdict("c", evaluate.Infrastructure, as("first", "gold", 4)),
-		verdict("b", evaluate.Unresolved, as("first", "noop", 4)),
+	for _, r := range []verdicts.Record{
+		verdict("a", verdicts.Resolved, as("again", "gpt-5-mini", 3)),
+		verdict("b", verdicts.Resolved, as("again", "gpt-5", 3)),
+		verdict("c", verdicts.Resolved, as("again", "gpt-5-mini", 3), func(r *verdicts.Record) { r.Basis.PatchSHA256 = "of another patch" }),
+		verdict("a", verdicts.Unresolved, as("first", "gpt-5-mini", 1)),
+		verdict("a", verdicts.Resolved, as("first", "other/agent", 2)),
+		verdict("a", verdicts.Unresolved, as("first", "gold", 4)),
+		verdict("c", verdicts.Infrastructure, as("first", "gold", 4)),
+		verdict("b", verdicts.Unresolved, as("first", "noop", 4)),
 	} {
 		found.Verdicts = append(found.Verdicts, verdicts.Verdict{Record: r})
 	}
@@ -205,8 +205,8 @@ func TestScores(t *testing.T) {
 
 // Of a baseline one wants to know whether it is as it should be.
 func TestBaselineScores(t *testing.T) {
-	of := func(model string) func(*evaluate.Record) {
-		return func(r *evaluate.Record) {
+	of := func(model string) func(*verdicts.Record) {
+		return func(r *verdicts.Record) {
 			r.Model = model
 			if r.Class.Final() && model == evaluate.GoldModel {
 				r.Gold = r.Class
@@ -217,14 +217,14 @@ func TestBaselineScores(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		model   string
-		classes []evaluate.Class
+		classes []verdicts.Class
 		want    string
 	}{
-		{"gold", []evaluate.Class{evaluate.Resolved, evaluate.Resolved}, "gold: 2 of 2 pass with the gold patch, as it should be\nevaluation first\n"},
-		{"noop", []evaluate.Class{evaluate.Unresolved, evaluate.Unresolved}, "noop: 0 of 2 pass without a patch, as it should be\nevaluation first\n"},
-		{"gold", []evaluate.Class{evaluate.Resolved, evaluate.TimedOut, evaluate.Infrastructure}, "gold: 1 of 3 pass with the gold patch; 1 cannot be judged on this machine; 1 without a verdict\nevaluation first\n"},
-		{"noop", []evaluate.Class{evaluate.Resolved, evaluate.Unresolved}, "noop: 1 of 2 pass without a patch; 1 cannot be judged on this machine\nevaluation first\n"},
-		{"noop", []evaluate.Class{evaluate.Infrastructure}, "noop: 0 of 1 pass without a patch; 1 without a verdict\nevaluation first\n"},
+		{"gold", []verdicts.Class{verdicts.Resolved, verdicts.Resolved}, "gold: 2 of 2 pass with the gold patch, as it should be\nevaluation first\n"},
+		{"noop", []verdicts.Class{verdicts.Unresolved, verdicts.Unresolved}, "noop: 0 of 2 pass without a patch, as it should be\nevaluation first\n"},
+		{"gold", []verdicts.Class{verdicts.Resolved, verdicts.TimedOut, verdicts.Infrastructure}, "gold: 1 of 3 pass with the gold patch; 1 cannot be judged on this machine; 1 without a verdict\nevaluation first\n"},
+		{"noop", []verdicts.Class{verdicts.Resolved, verdicts.Unresolved}, "noop: 1 of 2 pass without a patch; 1 cannot be judged on this machine\nevaluation first\n"},
+		{"noop", []verdicts.Class{verdicts.Infrastructure}, "noop: 0 of 1 pass without a patch; 1 without a verdict\nevaluation first\n"},
 	} {
 		e := report.Evaluation{RunID: "first"}
 		for i, c := range tt.classes {
@@ -247,8 +247,8 @@ func TestBaselineScores(t *testing.T) {
 // Of nothing but quarantined instances there is no second rate.
 func TestNoneWithoutTheQuarantined(t *testing.T) {
 	s := report.NewScore(report.Evaluation{
-		RunID: "first", Records: []evaluate.Record{verdict("a", evaluate.Unresolved)},
-		Quarantined: []evaluate.Quarantined{{Instance: "a", Gold: evaluate.TimedOut}},
+		RunID: "first", Records: []verdicts.Record{verdict("a", verdicts.Unresolved)},
+		Quarantined: []evaluate.Quarantined{{Instance: "a", Gold: verdicts.TimedOut}},
 	})
 	text := shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80)
 	if s.Trusted != nil || strings.Contains(text, "without the quarantined") || !strings.Contains(text, "1 quarantined here: a") {
@@ -259,7 +259,7 @@ func TestNoneWithoutTheQuarantined(t *testing.T) {
 // The official summary is named where it is, after the model that has one.
 func TestOfficialSummary(t *testing.T) {
 	dir := t.TempDir()
-	found := verdicts.Found{Dir: dir, Verdicts: []verdicts.Verdict{{Record: verdict("a", evaluate.Resolved)}}}
+	found := verdicts.Found{Dir: dir, Verdicts: []verdicts.Verdict{{Record: verdict("a", verdicts.Resolved)}}}
 	if s := report.Scores(found, nil, nil, began); s[0].Official != "" {
 		t.Errorf("a summary that is not there: %s", s[0].Official)
 	}
@@ -272,7 +272,7 @@ func TestOfficialSummary(t *testing.T) {
 
 // The names in JSON are for good.
 func TestScoreJSON(t *testing.T) {
-	data, err := json.Marshal(report.NewScore(report.Evaluation{RunID: "first", Records: []evaluate.Record{verdict("a", evaluate.Resolved)}}))
+	data, err := json.Marshal(report.NewScore(report.Evaluation{RunID: "first", Records: []verdicts.Record{verdict("a", verdicts.Resolved)}}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // Bounds of what a score shows; its JSON has everything.
@@ -49,7 +50,7 @@ func (s Score) headline() string {
 
 // expected holds the baseline of a machine against what it should be.
 func (s Score) expected() string {
-	resolved, judged := s.Count(evaluate.Resolved), s.judged()
+	resolved, judged := s.Count(verdicts.Resolved), s.judged()
 	text, wrong := fmt.Sprintf("gold: %d of %d pass with the gold patch", resolved, s.Instances), judged-resolved
 	if s.Baseline == evaluate.NoopModel {
 		text, wrong = fmt.Sprintf("noop: %d of %d pass without a patch", resolved, s.Instances), resolved
@@ -71,7 +72,7 @@ func (s Score) expected() string {
 func (s Score) judged() int {
 	n := 0
 	for _, c := range s.Classes {
-		if c.Class != evaluate.Infrastructure && c.Class != evaluate.Error {
+		if c.Class != verdicts.Infrastructure && c.Class != verdicts.Error {
 			n += c.Count
 		}
 	}
@@ -217,7 +218,7 @@ func (s Score) remarks(width int) string {
 		ids = append(ids, fmt.Sprintf("%s (%s)", q.Instance, wrongWith(q)))
 	}
 	b.WriteString(listed(fmt.Sprintf("%d quarantined here", len(ids)), ids, width, 3))
-	for _, class := range []evaluate.Class{evaluate.Unstable, evaluate.Infrastructure, evaluate.Error} {
+	for _, class := range []verdicts.Class{verdicts.Unstable, verdicts.Infrastructure, verdicts.Error} {
 		b.WriteString(s.told(class, width))
 	}
 	if b.Len() == 0 {
@@ -228,15 +229,15 @@ func (s Score) remarks(width int) string {
 
 // wrongWith is why an instance is quarantined.
 func wrongWith(q evaluate.Quarantined) string {
-	if q.Noop == evaluate.Resolved {
+	if q.Noop == verdicts.Resolved {
 		return "no patch: " + words(string(q.Noop))
 	}
-	return "gold: " + words(string(cmp.Or(q.Gold, evaluate.Unresolved)))
+	return "gold: " + words(string(cmp.Or(q.Gold, verdicts.Unresolved)))
 }
 
 // told lists the instances of a class, and below them their reasons, like ones
 // together.
-func (s Score) told(class evaluate.Class, width int) string {
+func (s Score) told(class verdicts.Class, width int) string {
 	var ids []string
 	st := Status{}
 	for _, t := range s.Told {

@@ -25,7 +25,7 @@ func Scores(found verdicts.Found, run *runner.Run, ids []string, now time.Time) 
 	type group struct {
 		runID     string
 		newest    time.Time
-		records   []evaluate.Record
+		records   []verdicts.Record
 		instances map[string]bool
 		baseline  bool
 		ofRun     bool // the run's own submissions
@@ -118,10 +118,10 @@ func byModel(found verdicts.Found) [][]verdicts.Verdict {
 }
 
 // baseline is what gold and noop came to, by instance.
-type baseline struct{ gold, noop map[string]evaluate.Class }
+type baseline struct{ gold, noop map[string]verdicts.Class }
 
 func baselineOf(found verdicts.Found) baseline {
-	b := baseline{map[string]evaluate.Class{}, map[string]evaluate.Class{}}
+	b := baseline{map[string]verdicts.Class{}, map[string]verdicts.Class{}}
 	for _, v := range found.Verdicts {
 		switch {
 		case !v.Class.Final(): // nothing is known yet
@@ -135,7 +135,7 @@ func baselineOf(found verdicts.Found) baseline {
 }
 
 // complete adds to a record what is known of the baseline now.
-func (b baseline) complete(r evaluate.Record) evaluate.Record {
+func (b baseline) complete(r verdicts.Record) verdicts.Record {
 	if c, ok := b.gold[r.Instance]; ok {
 		r.Gold = c
 	}
@@ -162,13 +162,13 @@ func SubmissionsOf(run *runner.Run) Submissions {
 }
 
 // has says that a verdict is on a submission of the run.
-func (s Submissions) has(r evaluate.Record) bool {
+func (s Submissions) has(r verdicts.Record) bool {
 	p, ok := s[r.Instance]
 	return ok && p.Model == r.Model && !s.stale(r)
 }
 
 // stale says that a verdict is on what the run's instance had submitted before.
-func (s Submissions) stale(r evaluate.Record) bool {
+func (s Submissions) stale(r verdicts.Record) bool {
 	p, ok := s[r.Instance]
 	if !ok || p.Model != r.Model {
 		return false

@@ -3,14 +3,12 @@ package verdicts
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/minibench/mini/runner/grade"
+	"github.com/minibench/mini/runner/rootdir"
 )
 
 // maxReport bounds a report.json, in bytes.
@@ -36,28 +34,16 @@ func ReadFailed(dir, sub, instanceID string) (*FailedTests, error) {
 	if sub == "" {
 		return nil, nil //nolint:nilnil // a run without files has no failed tests
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := rootdir.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read failed tests: %w", err)
 	}
-	defer root.Close() //nolint:errcheck // read only
-	name := filepath.FromSlash(path.Join(sub, "report.json"))
-	info, err := root.Lstat(name)
+	defer root.Close() //nolint:errcheck // only read
+	name := filepath.Join(dir, filepath.FromSlash(sub), "report.json")
+	data, err := root.ReadFile(name, maxReport)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // as of a patch that does not apply
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read failed tests: %w", err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxReport {
-		return nil, fmt.Errorf("read failed tests: %s is not a plain file of at most %d MB", name, maxReport>>20)
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read failed tests: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // read only
-	data, err := io.ReadAll(io.LimitReader(f, maxReport))
 	if err != nil {
 		return nil, fmt.Errorf("read failed tests: %w", err)
 	}

@@ -1,28 +1,28 @@
-// Package verdicts finds the records that evaluations leave in the folder of a
-// run, and replaces them. What a record says, and where it lies, is package
-// evaluate's affair.
+// Package verdicts owns the records of evaluations: what a record says, who made
+// it, and where it lies in the folder of a run. Everybody who reads or writes one
+// does it here.
 //
 //	found, err := verdicts.Read("runs/first")
 //	for _, v := range found.Verdicts { fmt.Println(v.Instance, v.Class) }
 package verdicts
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/minibench/mini/datasets"
-	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/rootdir"
+	"github.com/minibench/mini/trajectories"
 )
 
-// Folder is where records are, within the folder of a run.
+// Folder is where records are, within the folder of a run, as
+// RUN_ID/MODEL/INSTANCE.json.
 const Folder = datasets.VerdictsDir
 
 // maxRecord bounds a record, in bytes. With every run and every flag it has
@@ -31,8 +31,10 @@ const maxRecord = 16 << 20
 
 // Verdict is a record and the file it is in.
 type Verdict struct {
-	Path string `json:"-"`
-	evaluate.Record
+	Path    string    `json:"-"`
+	Written time.Time `json:"-"`
+	Own     bool      `json:"-"` // the user made it; known of OfInstance
+	Record
 }
 
 // Found is what a folder holds.
@@ -50,19 +52,34 @@ type Found struct {
 // links are not followed.
 func Read(dir string) (Found, error) {
 	f := Found{Dir: dir}
-	top := filepath.Join(dir, Folder)
-	runs, err := foldersIn(top)
+	root, err := rootdir.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return f, fmt.Errorf("read verdicts: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // only read
+	models, err := modelFolders(root)
 	if err != nil {
 		return f, err
 	}
-	for _, run := range runs {
-		models, err := foldersIn(filepath.Join(top, run))
+	for _, model := range models {
+		entries, err := root.ReadDir(model)
 		if err != nil {
-			return f, err
+			return f, fmt.Errorf("read verdicts: %w", err)
 		}
-		for _, model := range models {
-			if err := f.read(top, run, model); err != nil {
-				return f, err
+		for _, e := range entries {
+			if e.IsDir() || filepath.Ext(e.Name()) != ".json" {
+				continue
+			}
+			v, err := read(root, filepath.Join(model, e.Name()))
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // replaced at this moment
+			case err != nil:
+				f.Unread = append(f.Unread, err.Error())
+			default:
+				f.Verdicts = append(f.Verdicts, v)
 			}
 		}
 	}
@@ -75,88 +92,120 @@ func Read(dir string) (Found, error) {
 	return f, nil
 }
 
-// foldersIn are the names of the folders in one, by name.
-func foldersIn(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// OfInstance reads what evaluations have found of an instance, of all run ids and
+// models. What cannot be read is no verdict: evaluating finds it missing too. own
+// tells the records that the user made; nil where there are none.
+func OfInstance(dir, id string, own func(Record) bool) []Verdict {
+	if datasets.CheckID(id) != nil { // it names files, and may come from a stranger
+		return nil
 	}
+	root, err := rootdir.Open(dir)
 	if err != nil {
-		return nil, fmt.Errorf("read verdicts: %w", err)
+		return nil
 	}
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() {
-			names = append(names, e.Name())
-		}
-	}
-	return names, nil
-}
-
-func (f *Found) read(top, run, model string) error {
-	dir := filepath.Join(top, run, model)
-	entries, err := os.ReadDir(dir)
+	defer root.Close() //nolint:errcheck // only read
+	models, err := modelFolders(root)
 	if err != nil {
-		return fmt.Errorf("read verdicts: %w", err)
+		return nil
 	}
-	for _, e := range entries {
-		id, ok := strings.CutSuffix(e.Name(), ".json")
-		if !ok || e.IsDir() {
+	var all []Verdict
+	for _, model := range models {
+		v, err := read(root, filepath.Join(model, id+".json"))
+		if err != nil {
 			continue
 		}
-		path := filepath.Join(dir, e.Name())
-		rec, err := readRecord(path)
-		if err == nil && (rec.Instance != id || rec.RunID != run || strings.ReplaceAll(rec.Model, "/", "__") != model) {
-			err = fmt.Errorf("%s is of another place: instance %.80q, run %.80q, model %.80q", path, rec.Instance, rec.RunID, rec.Model)
-		}
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // replaced at this moment
-		case err != nil:
-			f.Unread = append(f.Unread, err.Error())
-		default:
-			f.Verdicts = append(f.Verdicts, Verdict{Path: path, Record: rec})
-		}
+		v.Own = own != nil && own(v.Record)
+		all = append(all, v)
 	}
-	return nil
+	return all
 }
 
-func readRecord(path string) (evaluate.Record, error) {
-	var rec evaluate.Record
-	info, err := os.Lstat(path)
+// Newest is the newest verdict on a prediction of those that the user made, else
+// of all; nil where there is none. A verdict on an earlier patch of the same
+// instance is none.
+func Newest(all []Verdict, p trajectories.Prediction) *Verdict {
+	var found *Verdict
+	for i, v := range all {
+		switch {
+		case !v.isOn(p):
+		case found == nil, v.Own && !found.Own, v.Own == found.Own && v.Written.After(found.Written):
+			found = &all[i]
+		}
+	}
+	return found
+}
+
+// modelFolders are the paths of the folders that have records. Links are not
+// followed.
+func modelFolders(root *rootdir.Dir) ([]string, error) {
+	paths := []string{filepath.Join(root.Path(), Folder)}
+	if info, err := root.Lstat(paths[0]); err != nil || !info.IsDir() {
+		return nil, nil //nolint:nilerr // there was no evaluation
+	}
+	for range 2 { // runs, models
+		var below []string
+		for _, path := range paths {
+			entries, err := root.ReadDir(path)
+			if err != nil {
+				return nil, fmt.Errorf("read verdicts: %w", err)
+			}
+			for _, e := range entries {
+				if e.IsDir() {
+					below = append(below, filepath.Join(path, e.Name()))
+				}
+			}
+		}
+		paths = below
+	}
+	return paths, nil
+}
+
+func read(root *rootdir.Dir, path string) (Verdict, error) {
+	info, err := root.Lstat(path)
 	if err != nil {
-		return rec, err
+		return Verdict{}, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxRecord {
-		return rec, fmt.Errorf("%s is not a plain file of at most %d MB", path, maxRecord>>20)
+	if !info.Mode().IsRegular() {
+		return Verdict{}, fmt.Errorf("read verdict %s: it is not a plain file", path)
 	}
-	file, err := os.Open(path) //nolint:gosec // the folder is the user's choice
+	r, err := ReadRecord(root, path)
+	if err == nil && !r.isAt(path) {
+		err = fmt.Errorf("read verdict %s: it is of another place: instance %.80q, run %.80q, model %.80q", path, r.Instance, r.RunID, r.Model)
+	}
+	return Verdict{Path: path, Written: info.ModTime(), Record: r}, err
+}
+
+// ReadRecord reads a record that may be anywhere, and anybody's.
+func ReadRecord(root *rootdir.Dir, path string) (Record, error) {
+	data, err := root.ReadFile(path, maxRecord)
 	if err != nil {
-		return rec, err
+		return Record{}, fmt.Errorf("read verdict: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // read only
-	data, err := io.ReadAll(io.LimitReader(file, maxRecord))
-	if err == nil {
-		err = json.Unmarshal(data, &rec)
+	var r Record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Record{}, fmt.Errorf("read verdict %s: %w", path, err)
 	}
 	switch {
-	case err != nil:
-		return rec, fmt.Errorf("read %s: %w", path, err)
-	case rec.Format != evaluate.Format:
-		return rec, fmt.Errorf("%s has the format %.40q, which this mini does not know", path, rec.Format)
-	case !slices.Contains(evaluate.Classes(), rec.Class):
-		return rec, fmt.Errorf("%s has the class %.40q, which this mini does not know", path, rec.Class)
+	case r.Format != Format:
+		return Record{}, fmt.Errorf("read verdict %s: the format is %.40q, and this mini knows %s", path, r.Format, Format)
+	case !slices.Contains(Classes(), r.Class):
+		return Record{}, fmt.Errorf("read verdict %s: this mini does not know the class %.40q", path, r.Class)
 	}
-	return rec, nil
+	return r, nil
 }
 
-// Write replaces the file of a verdict in one piece.
-func Write(dir *rootdir.Dir, v Verdict) error {
-	data, err := json.MarshalIndent(v.Record, "", "  ")
+// Write replaces a record, or a summary beside the records, in one piece.
+func Write(root *rootdir.Dir, path string, v any) error {
+	var data bytes.Buffer
+	enc := json.NewEncoder(&data)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
 	if err == nil {
-		err = dir.WriteFile(v.Path, append(data, '\n'))
+		err = root.WriteFile(path, data.Bytes())
 	}
 	if err != nil {
-		return fmt.Errorf("write verdict: %w", err)
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/grade/suspect"
 	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
@@ -24,7 +24,7 @@ func put(t *testing.T, path, content string) {
 	}
 }
 
-func text(t *testing.T, r evaluate.Record) string {
+func text(t *testing.T, r verdicts.Record) string {
 	t.Helper()
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -33,8 +33,8 @@ func text(t *testing.T, r evaluate.Record) string {
 	return string(data)
 }
 
-func record(runID, model, id string, class evaluate.Class) evaluate.Record {
-	return evaluate.Record{Format: evaluate.Format, RunID: runID, Model: model, Instance: id, Class: class}
+func record(runID, model, id string, class verdicts.Class) verdicts.Record {
+	return verdicts.Record{Format: verdicts.Format, RunID: runID, Model: model, Instance: id, Class: class}
 }
 
 func TestRead(t *testing.T) {
@@ -43,17 +43,17 @@ func TestRead(t *testing.T) {
 		t.Fatalf("of nothing: %v, %v", f, err)
 	}
 	at := func(parts ...string) string { return filepath.Join(append([]string{dir, "verdicts"}, parts...)...) }
-	put(t, at("two", "m", "a-10.json"), text(t, record("two", "m", "a-10", evaluate.Resolved)))
-	put(t, at("two", "m", "a-9.json"), text(t, record("two", "m", "a-9", evaluate.Empty)))
-	put(t, at("one", "org__m", "a-9.json"), text(t, record("one", "org/m", "a-9", evaluate.TimedOut)))
+	put(t, at("two", "m", "a-10.json"), text(t, record("two", "m", "a-10", verdicts.Resolved)))
+	put(t, at("two", "m", "a-9.json"), text(t, record("two", "m", "a-9", verdicts.Empty)))
+	put(t, at("one", "org__m", "a-9.json"), text(t, record("one", "org/m", "a-9", verdicts.TimedOut)))
 	put(t, at("one.json"), "{}")                                   // the summary
 	put(t, at("one", "org__m", "a-9", "2", "test_output.txt"), "") // a further run
 	put(t, at("one", "org__m", "notes.txt"), "")
 
 	put(t, at("bad", "m", "torn.json"), `{"format":`)
-	put(t, at("bad", "m", "elsewhere.json"), text(t, record("bad", "m", "../../x", evaluate.Resolved)))
-	put(t, at("bad", "m", "moved.json"), text(t, record("two", "m", "moved", evaluate.Resolved)))
-	put(t, at("bad", "m", "newer.json"), strings.Replace(text(t, record("bad", "m", "newer", evaluate.Resolved)), evaluate.Format, "mini-verdict-9", 1))
+	put(t, at("bad", "m", "elsewhere.json"), text(t, record("bad", "m", "../../x", verdicts.Resolved)))
+	put(t, at("bad", "m", "moved.json"), text(t, record("two", "m", "moved", verdicts.Resolved)))
+	put(t, at("bad", "m", "newer.json"), strings.Replace(text(t, record("bad", "m", "newer", verdicts.Resolved)), verdicts.Format, "mini-verdict-9", 1))
 	put(t, at("bad", "m", "class.json"), text(t, record("bad", "m", "class", "splendid")))
 	if err := os.Symlink("/dev/zero", at("bad", "m", "link.json")); err != nil {
 		t.Fatal(err)
@@ -84,20 +84,27 @@ func TestRead(t *testing.T) {
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "verdicts", "r", "m", "a.json")
-	put(t, path, text(t, record("r", "m", "a", evaluate.Unresolved)))
+	put(t, path, text(t, record("r", "m", "a", verdicts.Unresolved)))
 	root, err := rootdir.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := verdicts.Write(root, verdicts.Verdict{Path: path, Record: record("r", "m", "a", evaluate.Resolved)}); err != nil {
+	if err := verdicts.Write(root, path, record("r", "m", "a", verdicts.Resolved)); err != nil {
 		t.Fatal(err)
 	}
 	f, err := verdicts.Read(dir)
-	if err != nil || len(f.Verdicts) != 1 || f.Verdicts[0].Class != evaluate.Resolved || f.Verdicts[0].Path != path {
+	if err != nil || len(f.Verdicts) != 1 || f.Verdicts[0].Class != verdicts.Resolved || f.Verdicts[0].Path != path {
 		t.Errorf("%+v, %v", f, err)
 	}
-	if err := verdicts.Write(root, verdicts.Verdict{Path: filepath.Join(path, "no", "folder")}); err == nil {
+	if err := verdicts.Write(root, filepath.Join(path, "no", "folder"), verdicts.Record{}); err == nil {
 		t.Error("no error where there is no folder")
+	}
+}
+
+func TestFlagNames(t *testing.T) {
+	r := verdicts.Record{Flags: []suspect.Finding{{Flag: "tests"}, {Flag: "tests", File: "b"}, {Flag: "log"}}}
+	if diff := cmp.Diff([]string{"tests", "log"}, r.FlagNames()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

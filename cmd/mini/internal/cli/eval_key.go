@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // verdictKeySize is the length of the key that seals verdicts, in bytes.
@@ -66,7 +66,7 @@ func makeVerdictKey() (key []byte, err error) {
 
 // ownVerdict says whether the user made the record of a verdict. The key is read
 // each time: an evaluation may have made it meanwhile.
-func ownVerdict(record []byte) bool {
+func ownVerdict(record verdicts.Record) bool {
 	key, err := readVerdictKey()
-	return err == nil && evaluate.Sealed(record, key)
+	return err == nil && record.IsSealed(key)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/docker/images"
-	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // evalPlan is what an evaluation would do, found out without doing any of it.
@@ -40,7 +40,7 @@ type plannedPatch struct {
 	Sample  int            `json:"sample,omitempty"`
 	Model   string         `json:"model_name_or_path"`
 	Image   string         `json:"image"`
-	Verdict evaluate.Class `json:"verdict,omitempty"`
+	Verdict verdicts.Class `json:"verdict,omitempty"`
 }
 
 // explain is --dry-run.

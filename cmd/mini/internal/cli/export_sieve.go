@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/minibench/mini/configs"
-	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories/export/sieve"
 )
 
@@ -129,10 +129,10 @@ func (o *sieveFlags) verdicts(cfg *sieve.Config) error {
 		return usagef("--resolved is --verdict resolved: give one of them")
 	}
 	if o.resolved {
-		cfg.Verdicts = []string{string(evaluate.Resolved)}
+		cfg.Verdicts = []string{string(verdicts.Resolved)}
 	}
 	known := []string{}
-	for _, c := range evaluate.Classes() {
+	for _, c := range verdicts.Classes() {
 		known = append(known, string(c))
 	}
 	known = append(known, "none")

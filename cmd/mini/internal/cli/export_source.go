@@ -14,6 +14,7 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/convert"
 	"github.com/minibench/mini/trajectories/export"
@@ -80,7 +81,7 @@ func (src *exportSource) add(path string) error {
 func (src *exportSource) addInstance(run *runner.Run, in runner.Instance) int {
 	var tries []export.Try
 	var known []runner.Attempt
-	verdicts := run.Verdicts(in.ID, ownVerdict)
+	found := verdicts.OfInstance(run.Dir, in.ID, ownVerdict)
 	for _, a := range in.Attempts {
 		h, err := firstOf(a.Journal)
 		if err != nil {
@@ -93,7 +94,7 @@ func (src *exportSource) addInstance(run *runner.Run, in runner.Instance) int {
 		}
 		if t.Counts && src.options.rule.Judges() {
 			if out, ok, err := trajectories.Last(a.Journal); err == nil && ok {
-				t.Resolved = judged(h, out, in, a.Number, verdicts).Class == "resolved"
+				t.Resolved = judged(h, out, in, a.Number, found).Class == verdicts.Resolved
 			}
 		}
 		if err := src.offered(h); err != nil {
@@ -107,13 +108,13 @@ func (src *exportSource) addInstance(run *runner.Run, in runner.Instance) int {
 		a, sample := known[i], tries[i].Sample
 		src.attempts = append(src.attempts, exportAttempt{export.Attempt{
 			InstanceID: in.ID, Number: a.Number, Path: a.Journal, Several: len(picked) > 1, Folder: filepath.Base(run.Dir),
-			Read: func() (*export.Item, error) { return src.read(run, in, a, sample, verdicts) },
+			Read: func() (*export.Item, error) { return src.read(run, in, a, sample, found) },
 		}, len(src.runs) - 1})
 	}
 	return len(picked)
 }
 
-func (src *exportSource) read(run *runner.Run, in runner.Instance, a runner.Attempt, sample int, verdicts runner.Verdicts) (*export.Item, error) {
+func (src *exportSource) read(run *runner.Run, in runner.Instance, a runner.Attempt, sample int, found []verdicts.Verdict) (*export.Item, error) {
 	t, sum, err := export.ReadJournal(a.Journal, src.options.Format == export.ATIF || src.options.Format == export.Traj)
 	if err != nil {
 		return nil, err
@@ -124,26 +125,26 @@ func (src *exportSource) read(run *runner.Run, in runner.Instance, a runner.Atte
 		Tokens: export.Counted(t),
 	}
 	if t.Outcome != nil {
-		j := judged(t.Header, *t.Outcome, in, a.Number, verdicts)
-		it.Verdict, it.Flags = j.Class, j.Flags
+		r := judged(t.Header, *t.Outcome, in, a.Number, found)
+		it.Verdict, it.Flags = string(r.Class), r.FlagNames()
 	}
 	return it, nil
 }
 
 // judged is the verdict on an attempt: by its patch, or as results.json has it
 // where the verdicts were not copied along.
-func judged(h trajectories.Header, out trajectories.Outcome, in runner.Instance, number int, verdicts runner.Verdicts) runner.Judgement {
+func judged(h trajectories.Header, out trajectories.Outcome, in runner.Instance, number int, found []verdicts.Verdict) verdicts.Record {
 	if p, ok := runner.Submitted(h, out); ok {
-		if j, ok := verdicts.On(p); ok {
-			return j
+		if v := verdicts.Newest(found, p); v != nil {
+			return v.Record
 		}
 		for _, r := range in.Samples {
 			if r.Attempt == number && r.Verdict != nil {
-				return runner.Judgement{Class: *r.Verdict}
+				return verdicts.Record{Class: verdicts.Class(*r.Verdict)}
 			}
 		}
 	}
-	return runner.Judgement{}
+	return verdicts.Record{}
 }
 
 // addFile takes a single trajectory.

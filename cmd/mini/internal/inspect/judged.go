@@ -19,7 +19,7 @@ type judged struct {
 
 // verdict is what a list and a reader need of a record.
 type verdict struct {
-	class  evaluate.Class
+	class  verdicts.Class
 	model  string
 	sample int
 	bytes  int    // of the patch
@@ -85,14 +85,10 @@ func quoted(path string) string {
 func verdictOf(v verdicts.Verdict) verdict {
 	out := verdict{
 		class: v.Class, model: v.Model, sample: max(1, v.Sample), bytes: v.Basis.PatchBytes, sha256: v.Basis.PatchSHA256, reason: v.Reason,
-	}
-	for _, f := range v.Flags {
-		if name := string(f.Flag); !slices.Contains(out.flags, name) {
-			out.flags = append(out.flags, name)
-		}
+		flags: v.FlagNames(),
 	}
 	for _, run := range v.Runs {
-		if run.Purpose == evaluate.ForVerdict {
+		if run.Purpose == verdicts.ForVerdict {
 			out.dir = run.Dir
 		}
 		if run.Start.After(out.newest) {

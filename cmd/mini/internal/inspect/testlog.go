@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/verdicts"
 )
@@ -46,7 +45,7 @@ func testLog(t *Trajectory) []*Section {
 		head += ", " + v.reason
 	}
 	kind := Note
-	if v.class != evaluate.Resolved {
+	if v.class != verdicts.Resolved {
 		kind = Alarm
 	}
 	page.add(kind, "", head)

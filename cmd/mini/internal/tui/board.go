@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -21,8 +21,8 @@ type board struct {
 	skipped  int       // had a result before
 	done     int
 	classes  map[trajectories.Class]int
-	judged   map[evaluate.Class]int    // verdicts
-	verdict  map[string]evaluate.Class // the newest of an instance
+	judged   map[verdicts.Class]int    // verdicts
+	verdict  map[string]verdicts.Class // the newest of an instance
 	judging  map[string]bool           // instances that are being evaluated
 	again    int                       // attempts that failed and were, or will be, tried again
 	cost     float64                   // of the attempts that ended, US dollars
@@ -64,7 +64,7 @@ type note struct {
 	id       string // without its sample, where an attempt of it has ended
 	attempt  int
 	class    trajectories.Class // empty for a warning, and for a verdict
-	verdict  evaluate.Class
+	verdict  verdicts.Class
 	again    bool
 	text     string
 }
@@ -78,7 +78,7 @@ const (
 
 func newBoard() *board {
 	return &board{
-		classes: map[trajectories.Class]int{}, judged: map[evaluate.Class]int{}, judging: map[string]bool{}, verdict: map[string]evaluate.Class{},
+		classes: map[trajectories.Class]int{}, judged: map[verdicts.Class]int{}, judging: map[string]bool{}, verdict: map[string]verdicts.Class{},
 		at: map[string]int{}, ended: map[string]bool{}, warned: map[string]bool{},
 	}
 }
@@ -274,10 +274,10 @@ func (b *board) judge(e runner.Event) {
 	if !e.Again {
 		delete(b.judging, e.Who())
 		b.judged[b.verdict[e.Who()]]--
-		b.verdict[e.Who()] = evaluate.Class(e.Verdict)
-		b.judged[evaluate.Class(e.Verdict)]++
+		b.verdict[e.Who()] = verdicts.Class(e.Verdict)
+		b.judged[verdicts.Class(e.Verdict)]++
 	}
-	b.note(note{at: e.Time, instance: e.Who(), verdict: evaluate.Class(e.Verdict), again: e.Again, text: bounded(report.Judged(e))})
+	b.note(note{at: e.Time, instance: e.Who(), verdict: verdicts.Class(e.Verdict), again: e.Again, text: bounded(report.Judged(e))})
 }
 
 func (b *board) note(n note) {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/minibench/mini/cmd/mini/internal/ask"
-	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/runner/verdicts"
 )
 
 // Title says what is run. Its texts may be foreign.
@@ -189,7 +189,7 @@ func (b *board) outcomes(f frame) string {
 // verdicts counts how the evaluations ended.
 func (b *board) verdicts(f frame) string {
 	line := counts{room: f.width - 2}
-	for _, c := range evaluate.Classes() {
+	for _, c := range verdicts.Classes() {
 		if n := b.judged[c]; n > 0 {
 			line.add(fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(c), "_", " ")), func(s string) string { return coloured(verdictColour(c), s) })
 		}

@@ -4,7 +4,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/runner"
-	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -47,21 +47,21 @@ func classColour(c trajectories.Class) ansi.Color {
 
 // A verdict that speaks against a patch is nothing to be alarmed about; one that
 // says nothing about it is.
-func verdictColour(c evaluate.Class) ansi.Color {
+func verdictColour(c verdicts.Class) ansi.Color {
 	switch c {
-	case evaluate.Resolved:
+	case verdicts.Resolved:
 		return green
-	case evaluate.Infrastructure, evaluate.Error:
+	case verdicts.Infrastructure, verdicts.Error:
 		return red
 	}
 	return yellow
 }
 
-func verdictMark(c evaluate.Class) string {
+func verdictMark(c verdicts.Class) string {
 	switch c {
-	case evaluate.Resolved:
+	case verdicts.Resolved:
 		return "✓"
-	case evaluate.Infrastructure, evaluate.Error:
+	case verdicts.Infrastructure, verdicts.Error:
 		return "✗"
 	}
 	return "–"

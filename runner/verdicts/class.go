@@ -1,4 +1,4 @@
-package evaluate
+package verdicts
 
 // Class says how an evaluation ended. The names are part of the format of
 // records.

@@ -1,13 +1,17 @@
-package evaluate
+package verdicts
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/grade/suspect"
+	"github.com/minibench/mini/trajectories"
 )
 
 // Format is the version of records.
@@ -143,37 +147,37 @@ type Attempt struct {
 	PatchSHA256 string `json:"patch_sha256,omitempty"`
 	PatchBytes  int    `json:"patch_bytes,omitempty"`
 	Key         string `json:"key,omitempty"`
-	// permanent says that another try would meet the same failure.
-	permanent bool
+	// Permanent says that another try would meet the same failure.
+	Permanent bool `json:"-"`
 	// Flags are what is suspicious about this run's log.
 	Flags []suspect.Finding `json:"flags,omitempty"`
 }
 
-// clone is a record whose runs can be changed.
-func (r Record) clone() Record {
+// Clone is a record whose runs can be changed.
+func (r Record) Clone() Record {
 	r.Runs = slices.Clone(r.Runs)
 	return r
 }
 
-// rest is the verdict on the patch without its suspect hunks, which one of the
+// Rest is the verdict on the patch without its suspect hunks, which one of the
 // runs came to. It is as good as another record.
-func (r Record) rest(key string) (Record, bool) {
+func (r Record) Rest(key string) (Record, bool) {
 	for _, a := range r.Runs {
 		if a.Purpose == WithoutSuspect && a.Key == key && a.Class.Final() && a.Dir != "" {
 			a.Purpose = ForVerdict
 			r.Basis.PatchSHA256, r.Basis.PatchBytes, r.Basis.Key = a.PatchSHA256, a.PatchBytes, key
 			a.PatchSHA256, a.PatchBytes, a.Key = "", 0, ""
 			r.Runs, r.ResolvedWithoutSuspect = []Attempt{a}, nil
-			r.conclude()
-			return r, r.Basis.key() == key
+			r.Conclude()
+			return r, r.Basis.ComputeKey() == key
 		}
 	}
 	return Record{}, false
 }
 
-// verdictRun is the run that the official files are of: the last that was made
+// VerdictRun is the run that the official files are of: the last that was made
 // for the verdict. It is nil where nothing was run.
-func (r Record) verdictRun() *Attempt {
+func (r Record) VerdictRun() *Attempt {
 	for i := len(r.Runs) - 1; i >= 0; i-- {
 		if r.Runs[i].Purpose == ForVerdict {
 			return &r.Runs[i]
@@ -182,18 +186,91 @@ func (r Record) verdictRun() *Attempt {
 	return nil
 }
 
-// verdictClass is the class that the official files are of: an unstable
+// VerdictClass is the class that the official files are of: an unstable
 // verdict's too.
-func (r Record) verdictClass() Class {
-	if a := r.verdictRun(); a != nil {
+func (r Record) VerdictClass() Class {
+	if a := r.VerdictRun(); a != nil {
 		return a.Class
 	}
 	return r.Class
 }
 
-func (r Record) verdictDir() string {
-	if a := r.verdictRun(); a != nil {
+// VerdictDir is the folder of the official files, relative to that of the run.
+func (r Record) VerdictDir() string {
+	if a := r.VerdictRun(); a != nil {
 		return a.Dir
 	}
 	return ""
+}
+
+// Conclude takes the class from the run for the verdict, and holds it against
+// the reruns. What the machine spoiled proves nothing.
+func (r *Record) Conclude() {
+	a := r.VerdictRun()
+	if a == nil {
+		return
+	}
+	r.Class, r.Resolution, r.Reason, r.Hint = a.Class, a.Resolution, a.Reason, a.Hint
+	r.Failure, r.Tier, r.Seconds = a.Failure, a.Tier, a.Seconds
+	for _, again := range r.Runs {
+		if again.Purpose == ForStability && again.Class.Final() && again.Class != a.Class {
+			r.Class, r.Reason = Unstable, fmt.Sprintf("it was %s at first, and %s when it was run again", a.Class, again.Class)
+			return
+		}
+	}
+}
+
+// isOn says whether the verdict is on this prediction, and not on an earlier one
+// of the same instance.
+func (r Record) isOn(p trajectories.Prediction) bool {
+	return r.Instance == p.InstanceID && r.Model == p.Model && r.Basis.PatchBytes == len(p.Patch) &&
+		(p.Patch == "" || r.Basis.PatchSHA256 == PatchHash([]byte(p.Patch)))
+}
+
+// isAt says whether a record belongs where it is.
+func (r Record) isAt(path string) bool {
+	model := filepath.Dir(path)
+	return r.Instance+".json" == filepath.Base(path) && strings.ReplaceAll(r.Model, "/", "__") == filepath.Base(model) &&
+		r.RunID == filepath.Base(filepath.Dir(model))
+}
+
+// IsSound says whether a record, which may be anybody's, has the class that
+// follows from its runs and the key that follows from its basis, and leads out of
+// no folder.
+func (r Record) IsSound() bool {
+	again := r.Clone()
+	again.Conclude()
+	return again.Class == r.Class && r.Basis.Key == r.Basis.ComputeKey() && !slices.ContainsFunc(r.Runs, func(a Attempt) bool {
+		return !slices.Contains(Classes(), a.Class) || a.Dir != "" && !filepath.IsLocal(filepath.FromSlash(a.Dir))
+	})
+}
+
+// FlagNames are those of the flags, each once.
+func (r Record) FlagNames() []string {
+	var names []string
+	for _, f := range r.Flags {
+		if name := string(f.Flag); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Quarantine says whether this machine cannot judge the instance of a record,
+// as far as its baseline is known.
+func (r Record) Quarantine() bool {
+	return r.Gold != "" && r.Gold != Resolved || r.Noop == Resolved
+}
+
+// Regraded is a verdict that a record had before its logs were judged again,
+// and what of its basis has changed since.
+type Regraded struct {
+	Time          time.Time `json:"time"` // when it was given up
+	Class         Class     `json:"class"`
+	Resolution    string    `json:"resolution,omitempty"`
+	Reason        string    `json:"reason,omitempty"`
+	RowSHA256     string    `json:"row_sha256,omitempty"`
+	Parser        string    `json:"parser,omitempty"`
+	ParserRelease string    `json:"parser_release,omitempty"`
+	EvalType      string    `json:"eval_type,omitempty"`
 }

@@ -1,4 +1,4 @@
-package evaluate
+package verdicts
 
 import (
 	"crypto/hmac"
@@ -9,10 +9,10 @@ import (
 
 // The folder of a run may come from a stranger, with verdicts in it. What tells
 // the user's own records from these is a seal: an HMAC with a key that is the
-// user's, and that is kept outside of all runs (see Config.Key).
+// user's, and that is kept outside of all runs (see evaluate.Config).
 
-// sealed is a record with its seal. Without a key it has none.
-func (r Record) sealed(key []byte) (Record, error) {
+// Sealed is a record with its seal. Without a key it has none.
+func (r Record) Sealed(key []byte) (Record, error) {
 	r.Seal = ""
 	if len(key) == 0 {
 		return r, nil
@@ -29,19 +29,13 @@ func (r Record) sealed(key []byte) (Record, error) {
 	return r, err
 }
 
-// isSealed says whether a record that was read has the seal of this key.
-func (r Record) isSealed(key []byte) bool {
+// IsSealed says whether a record that was read has the seal of this key.
+func (r Record) IsSealed(key []byte) bool {
 	if len(key) == 0 || r.Seal == "" {
 		return false
 	}
 	want, err := r.sum(key)
 	return err == nil && hmac.Equal([]byte(want), []byte(r.Seal))
-}
-
-// Sealed says whether a record, as a file has it, was sealed with this key.
-func Sealed(record, key []byte) bool {
-	var r Record
-	return json.Unmarshal(record, &r) == nil && r.isSealed(key)
 }
 
 // sum is the HMAC-SHA256 of all of a record but its seal, in hex.
