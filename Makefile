@@ -43,7 +43,7 @@ lint: ## go vet and the linter
 	go vet ./... && go run $(LINTER) run ./...
 
 fmt: ## format the code
-	go run $(GOFUMPT) -w agent cmd configs datasets env model runner trajectories
+	go run $(GOFUMPT) -w agent cmd configs datasets env internal model runner trajectories
 
 tour: helper images ## take README's tour and keep what the screens showed in ./tour
 	mkdir -p tour && go test -count=1 -run TestTour -artifacts -outputdir $(CURDIR)/tour ./cmd/mini/internal/cli && find tour -name '*.txt' | sort

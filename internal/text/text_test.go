@@ -1,0 +1,53 @@
+package text_test
+
+import (
+	"testing"
+
+	"github.com/minibench/mini/internal/text"
+)
+
+func TestClip(t *testing.T) {
+	for _, c := range []struct {
+		text         string
+		limit        int
+		bytes, runes string
+	}{
+		{"", 0, "", ""},
+		{"abc", 3, "abc", "abc"},
+		{"abcd", 3, "abc...", "abc..."},
+		{"aéz", 2, "a...", "aé..."},
+		{"ééé", 3, "é...", "ééé"},
+		{"a", -1, "...", "a"},
+	} {
+		if got := text.Clip(c.text, c.limit); got != c.bytes {
+			t.Errorf("Clip(%q, %d) = %q, want %q", c.text, c.limit, got, c.bytes)
+		}
+		if got := text.ClipRunes(c.text, c.limit); got != c.runes {
+			t.Errorf("ClipRunes(%q, %d) = %q, want %q", c.text, c.limit, got, c.runes)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for want, got := range map[string]string{
+		"1 file": text.Count(1, "file"), "0 files": text.Count(0, "file"), "2 entries": text.Count(2, "entry"),
+		"3 keys": text.Count(3, "key"), "4 batches": text.Count(4, "batch"), "1 entry": text.Count(1, "entry"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	got, err := text.JSON(map[string]string{"a": "<b>"})
+	if want := "{\n  \"a\": \"<b>\"\n}\n"; err != nil || string(got) != want {
+		t.Errorf("JSON = %q, %v, want %q", got, err, want)
+	}
+	if got := text.OneLine(" a\n\tb  c "); got != "a b c" {
+		t.Errorf("OneLine = %q", got)
+	}
+	if got := text.FirstLine("a\nb"); got != "a" {
+		t.Errorf("FirstLine = %q", got)
+	}
+}
