@@ -154,15 +154,7 @@ func (r *run) estimate(messages []model.Message) int64 {
 	if r.cfg.Estimate != nil {
 		return r.cfg.Estimate(messages)
 	}
-	var n int64
-	for _, m := range messages {
-		bytes := len(m.Content)
-		for _, c := range m.Calls {
-			bytes += len(c.Name) + len(c.Arguments)
-		}
-		n += int64(bytes)*2/7 + 4 + 1000*int64(len(m.Images))
-	}
-	return n
+	return model.EstimateTokens(messages)
 }
 
 // history is what the model would be sent.

@@ -58,7 +58,7 @@ func (s *Sieve) filter(it *export.Item) Reason {
 	case c.MaxFormatErrors != nil && formatErrors > *c.MaxFormatErrors:
 		return because("format errors", "")
 	}
-	if s.counter != nil {
+	if c.Tokenizer != "" {
 		it.Tokens = s.count(it)
 	}
 	if c.MaxTokens > 0 && it.Tokens > c.MaxTokens {
@@ -106,14 +106,14 @@ func formatErrorsOf(it *export.Item) int {
 func (s *Sieve) count(it *export.Item) int64 {
 	var n int64
 	for _, tool := range it.Header.Tools {
-		n += s.counter.Text(tool.Name) + s.counter.Text(tool.Description) + s.counter.Text(string(tool.Parameters))
+		n += model.EstimateText(tool.Name) + model.EstimateText(tool.Description) + model.EstimateText(string(tool.Parameters))
 	}
 	one := make([]model.Message, 1)
 	for _, e := range it.Entries {
 		one[0] = e.Message.Message
-		n += s.counter.Messages(one)
+		n += model.EstimateTokens(one)
 		if s.cfg.Reasoning {
-			n += s.counter.Text(e.Reasoning)
+			n += model.EstimateText(e.Reasoning)
 		}
 	}
 	return n

@@ -120,7 +120,7 @@ func TestReportText(t *testing.T) {
 
 // TestSVG also reads the pictures as XML.
 func TestSVG(t *testing.T) {
-	one, err := sieve.New(sieve.Config{Tokenizer: "o200k_base"})
+	one, err := sieve.New(sieve.Config{Tokenizer: sieve.Estimated})
 	if err != nil {
 		t.Fatal(err)
 	}

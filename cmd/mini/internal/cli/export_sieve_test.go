@@ -86,7 +86,7 @@ func TestSieveFlagsMistakes(t *testing.T) {
 		"--verdict solved":                    `--verdict "solved" is not one of resolved, unresolved, unstable, empty, apply_failed, timed_out, infrastructure, error, none`,
 		"--class done":                        `--class "done" is not one of submitted, limit, provider, environment, interrupted, internal, none`,
 		"--flags cheating":                    `--flags "cheating" is not one of test_file, test_setup,`,
-		"--max-tokens 9 --tokenizer x":        `--tokenizer "x" is not known; there are o200k_base, cl100k_base`,
+		"--max-tokens 9 --tokenizer x":        `--tokenizer "x" is not known; there is estimate`,
 		"--split-by repo":                     "--split-by is for --split, which is not given",
 		"--split train=0.5,val=0.4":           "--split: the shares add up to 0.9, and have to be 1",
 		"--split=":                            `--split "": "" is not NAME=SHARE`,

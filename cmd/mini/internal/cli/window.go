@@ -7,7 +7,6 @@ import (
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/model"
-	"github.com/minibench/mini/model/tokens"
 )
 
 // What a reply may need where nobody says it: so many tokens, but no more than a
@@ -21,7 +20,6 @@ const (
 // several models, the one whose is first, unless a longer one is there for that.
 // Nothing ends where no window is known.
 func setWindow(cfg *configs.Resolved) error {
-	cfg.Agent.Estimate = tokens.For(modelsOf(cfg)[0].Model.Name).Messages
 	var chosen *agent.Window
 	largest := slices.Contains(cfg.Model.Route.On, string(model.ContextWindowExceeded))
 	for _, one := range modelsOf(cfg) {
@@ -30,7 +28,7 @@ func setWindow(cfg *configs.Resolved) error {
 			return err
 		}
 		m := one.Model
-		w := agent.Window{Tokens: cmp.Or(m.Window, known.Window), Estimate: tokens.For(m.Name).Messages}
+		w := agent.Window{Tokens: cmp.Or(m.Window, known.Window), Estimate: model.EstimateTokens}
 		if w.Tokens == 0 && largest {
 			return nil // it may be larger than any
 		}
