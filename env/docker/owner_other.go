@@ -1,9 +1,16 @@
-//go:build !linux && !darwin
+//go:build !linux
 
 package docker
 
-// Boot and PID namespace are not asked for here, so that every other owner is
-// unknown.
-func bootID() string { return "" }
+import "syscall"
 
-func pidSpace() string { return "" }
+func bootID() string {
+	id, err := syscall.Sysctl("kern.bootsessionuuid")
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// pidSpace is a constant: there is one PID namespace.
+func pidSpace() string { return "all" }
