@@ -4,164 +4,168 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os/exec"
 	"path/filepath"
-	"sync"
+	"syscall"
 	"time"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/process"
-	"github.com/minibench/mini/env/sink"
 )
 
-// closing bounds the end of a direct.
-const closing = 5 * time.Second
+// outputWait is how long output is awaited that a background process may still
+// write.
+const outputWait = 20 * time.Millisecond
 
-// direct runs commands as children of this program.
+// direct runs commands as children of this program, each in a process group. It
+// is for programs that were built without the helper: what leaves its group is
+// not killed, background processes are not listed, and no command can ask for
+// tools.
 type direct struct {
 	config  Config
 	environ []string
-	runner  *process.Runner
-	turn    chan struct{} // holds a token while a command runs
-
-	mu     sync.Mutex
-	closed bool
-	cancel context.CancelCauseFunc // ends the running command; nil between commands
+	turn    chan struct{}   // of capacity one: who has put a token in may run
+	life    context.Context //nolint:containedctx // of all commands
+	close   context.CancelCauseFunc
+	groups  []int // of every command so far; guarded by turn
 }
 
-func newDirect(c Config) (*direct, error) {
-	runner, err := process.NewShared()
-	if err != nil {
-		return nil, err
+func newDirect(c Config) *direct {
+	d := &direct{config: c, environ: c.environ(), turn: make(chan struct{}, 1)}
+	d.life, d.close = context.WithCancelCause(context.Background())
+	return d
+}
+
+// begin waits for what runs now, and for nothing once the environment is closed.
+// The context ends with it.
+func (d *direct) begin(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, end func(), err error) {
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, nil, context.Cause(ctx)
 	}
-	d := &direct{config: c, environ: c.environ(), runner: runner, turn: make(chan struct{}, 1)}
-	if tag := runner.Tag(); tag != "" {
-		d.environ = append(d.environ, tag)
+	if d.life.Err() != nil {
+		<-d.turn
+		return nil, nil, nil, env.ErrClosed
 	}
-	return d, nil
+	ctx, cancel = context.WithCancelCause(ctx)
+	stop := context.AfterFunc(d.life, func() { cancel(env.ErrClosed) })
+	return ctx, cancel, func() {
+		stop()
+		cancel(nil)
+		<-d.turn
+	}, nil
 }
 
 // Execute runs one command, after the one that runs now.
 func (d *direct) Execute(ctx context.Context, c env.Command) (env.Result, error) {
-	res := env.Result{ExitCode: -1, OOMKilled: -1}
-	err := d.inTurn(ctx, func(ctx context.Context) (err error) {
-		if c.Sink != nil {
-			res, err = d.pass(ctx, c)
-			return err
+	failed := env.Result{ExitCode: -1, OOMKilled: -1}
+	ctx, cancel, end, err := d.begin(ctx)
+	if err != nil {
+		return failed, err
+	}
+	defer end()
+	timeout := c.Timeout
+	if timeout <= 0 {
+		timeout = d.config.Timeout
+	}
+	bounded, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	cmd, ok := d.command(bounded, c)
+	if !ok {
+		failed.Failure = "There is no shell to run the command with."
+		return failed, nil
+	}
+	var out bytes.Buffer
+	to := &destination{w: &out, show: c.Watch, fail: cancel}
+	if c.Sink != nil {
+		to.w = c.Sink
+	}
+	limit := c.OutputLimit
+	if limit == 0 {
+		limit = d.config.OutputLimit
+	}
+	collected := process.NewOutput(to, limit, c.Markers)
+	cmd.Stdout, cmd.Stderr = collected, collected
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		failed.Failure = fmt.Sprintf("The command cannot be started: %v.", err)
+		return failed, nil
+	}
+	d.groups = append(d.groups, cmd.Process.Pid)
+	_ = cmd.Wait() // the state below says the same
+	res := env.Result{Duration: time.Since(began), OOMKilled: -1}
+	collected.Finish(&res)
+	res.Output = out.Bytes()
+	switch {
+	case ctx.Err() != nil:
+		res.ExitCode, res.Killed = -1, 1
+		return res, context.Cause(ctx)
+	case bounded.Err() != nil:
+		res.ExitCode, res.TimedOut, res.Killed = -1, true, 1
+	default:
+		res.ExitCode = cmd.ProcessState.ExitCode()
+		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			res.Signal = int(ws.Signal())
+			res.ExitCode = 128 + res.Signal
 		}
-		var out bytes.Buffer
-		res, err = d.runner.Run(ctx, d.command(c), watched(&out, c.Watch))
-		res.Output = out.Bytes()
-		return err
-	})
-	return res, err
-}
-
-// pass runs a command whose output goes to its sink. One that fails ends the
-// command.
-func (d *direct) pass(ctx context.Context, c env.Command) (env.Result, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	out := sink.New(c.Sink, cancel)
-	res, err := d.runner.Run(ctx, d.command(c), watched(out, c.Watch))
-	if failed := out.Close(); failed != nil && !errors.Is(err, env.ErrSink) {
-		err = errors.Join(err, failed)
 	}
-	return res, err
+	return res, nil
 }
 
-// watched is a writer whose pieces are shown to whoever watches.
-func watched(w io.Writer, show func([]byte)) io.Writer {
-	if show == nil {
-		return w
-	}
-	return watcher{w, show}
-}
-
-type watcher struct {
-	io.Writer
-	show func([]byte)
-}
-
-// Write implements io.Writer.
-func (w watcher) Write(p []byte) (int, error) {
-	w.show(p)
-	return w.Writer.Write(p)
-}
-
-// inTurn waits for what runs now and then does work, which Close can cancel.
-func (d *direct) inTurn(ctx context.Context, work func(context.Context) error) error {
-	select {
-	case d.turn <- struct{}{}:
-		defer func() { <-d.turn }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if !d.begin(cancel) {
-		return env.ErrClosed
-	}
-	defer d.begin(nil)
-	return work(ctx)
-}
-
-// begin notes how to end the command that is about to run, nil when none is.
-// It is false once the environment is closed.
-func (d *direct) begin(cancel context.CancelCauseFunc) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.cancel = cancel
-	return !d.closed
-}
-
-func (d *direct) command(c env.Command) process.Command {
+// command is what is to be started; false where there is no shell for it.
+func (d *direct) command(ctx context.Context, c env.Command) (*exec.Cmd, bool) {
 	shell := d.config.Interpreter
 	if len(c.Interpreter) > 0 {
 		shell = c.Interpreter
 	}
-	p := process.Command{
-		Shell:       shell,
-		Script:      c.Script,
-		Dir:         d.config.Dir,
-		Env:         process.Merge(d.environ, c.Env),
-		Timeout:     c.Timeout,
-		OutputLimit: c.OutputLimit,
-		Markers:     c.Markers,
-	}
+	dir := d.config.Dir
 	if c.Dir != "" {
-		p.Dir = c.Dir
-		if !filepath.IsAbs(p.Dir) {
-			p.Dir = filepath.Join(d.config.Dir, p.Dir)
+		dir = c.Dir
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(d.config.Dir, dir)
 		}
 	}
-	if p.Timeout <= 0 {
-		p.Timeout = d.config.Timeout
+	environ := process.Merge(process.Merge(d.environ, c.Env), map[string]string{"PWD": dir})
+	shell, ok := process.FindShell(shell, environ)
+	if !ok {
+		return nil, false
 	}
-	if p.OutputLimit == 0 {
-		p.OutputLimit = d.config.OutputLimit
-	}
-	return p
+	cmd := exec.CommandContext(ctx, shell[0], append(shell[1:], c.Script)...) //nolint:gosec // running commands is the purpose
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, environ, outputWait
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return cmd, true
 }
 
-// Close ends the running command and kills what earlier ones left running.
-func (d *direct) Close(ctx context.Context) error {
-	d.mu.Lock()
-	again := d.closed
-	d.closed = true
-	if d.cancel != nil {
-		d.cancel(env.ErrClosed)
+// destination passes output on. A sink that fails ends the command.
+type destination struct {
+	w    io.Writer
+	show func([]byte) // may be nil
+	fail context.CancelCauseFunc
+}
+
+func (d *destination) Write(p []byte) (int, error) {
+	if d.show != nil {
+		d.show(p)
 	}
-	d.mu.Unlock()
-	if again {
-		return nil
+	n, err := d.w.Write(p)
+	if err != nil {
+		d.fail(errors.Join(env.ErrSink, err))
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), closing)
-	defer stop()
-	select {
-	case d.turn <- struct{}{}:
-		defer func() { <-d.turn }()
-	case <-ctx.Done():
+	return n, err
+}
+
+// Close ends the running command and kills the groups of all earlier ones.
+func (d *direct) Close(context.Context) error {
+	d.close(env.ErrClosed)
+	d.turn <- struct{}{}
+	defer func() { <-d.turn }()
+	for _, group := range d.groups {
+		_ = syscall.Kill(-group, syscall.SIGKILL) // most have ended long ago
 	}
-	return d.runner.Close(ctx)
+	d.groups = nil
+	return nil
 }

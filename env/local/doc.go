@@ -2,14 +2,13 @@
 // user, in a directory of the caller's choice. It is for work that the user
 // watches, for tests, and for machines without a container engine.
 //
-// It keeps every promise of env.Environment about output, timeouts and
-// processes (on Linux; see package process for other systems), and none about
-// files or the network: commands can do whatever the user can.
+// With Config.Helper it keeps every promise of env.Environment about output,
+// timeouts and processes, and none about files or the network: commands can do
+// whatever the user can. They run below a helper, a child of this program that
+// kills them when the program is gone, kill -9 included (see package child).
 //
-// With Config.Helper the commands run below a helper, a child of this program
-// that kills them when the program is gone, kill -9 included (see package
-// child). It costs some milliseconds to start, and about a millisecond of
-// processor time a command on a busy machine. Without one the program looks
-// after its commands itself, which ends with it: what runs when it is killed
-// runs on, without an owner.
+// Without a helper, as on systems other than Linux, commands are children of this
+// program, each in a process group. What leaves its group escapes a timeout, what
+// runs in the background is not reported, a script must fit into one argument, and
+// there are no tools.
 package local

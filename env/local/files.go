@@ -33,9 +33,11 @@ func (l *Local) path(path string) string {
 
 // Put unpacks in this process.
 func (d *direct) Put(ctx context.Context, dir string, tree io.Reader) error {
-	err := d.inTurn(ctx, func(ctx context.Context) error {
-		return files.Unpack(reader{ctx, tree}, dir, files.Limits{OuterLinks: true})
-	})
+	ctx, _, end, err := d.begin(ctx)
+	if err == nil {
+		defer end()
+		err = files.Unpack(reader{ctx, tree}, dir, files.Limits{OuterLinks: true})
+	}
 	if err != nil {
 		return fmt.Errorf("put files into %q: %w", dir, err)
 	}
@@ -44,7 +46,11 @@ func (d *direct) Put(ctx context.Context, dir string, tree io.Reader) error {
 
 // Get packs in this process.
 func (d *direct) Get(ctx context.Context, path string, tree io.Writer) error {
-	err := d.inTurn(ctx, func(ctx context.Context) error { return files.Pack(writer{ctx, tree}, path) })
+	ctx, _, end, err := d.begin(ctx)
+	if err == nil {
+		defer end()
+		err = files.Pack(writer{ctx, tree}, path)
+	}
 	if err != nil {
 		return fmt.Errorf("get files from %q: %w", path, err)
 	}

@@ -46,7 +46,7 @@ type Config struct {
 	OutputLimit int
 	// Helper runs the commands from a process of its own, which kills them when
 	// this program is gone, however it went. Without one they are this program's
-	// own, and whatever it cannot do any more does not happen.
+	// own, and fewer promises are kept (see the package).
 	Helper *child.Program
 	// Disposable says that Dir was made for this environment: Close removes it.
 	Disposable bool
@@ -89,9 +89,8 @@ type commands interface {
 	Close(ctx context.Context) error
 }
 
-// New prepares the host. While any Local is open in a program, the program
-// must not start processes in sessions of their own (see process.NewShared and
-// process.Ward). A disposable folder stays where New fails.
+// New prepares the host. While any Local with a helper is open in a program, the
+// program must not start processes in sessions of their own (see process.Ward). A disposable folder stays where New fails.
 func New(ctx context.Context, c Config) (*Local, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -132,9 +131,8 @@ func New(ctx context.Context, c Config) (*Local, error) {
 func (l *Local) start(ctx context.Context) error {
 	c := l.config
 	if c.Helper == nil {
-		d, err := newDirect(c)
-		l.runner = d
-		return err
+		l.runner = newDirect(c)
+		return nil
 	}
 	box, err := child.Start(ctx, child.Config{
 		Name:    "the local environment in " + c.Dir,

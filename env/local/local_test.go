@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -25,12 +24,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func open(t *testing.T) env.Environment {
+// openWith opens an environment with a helper.
+func openWith(t *testing.T, c local.Config) *local.Local {
 	t.Helper()
-	return openWith(t, local.Config{Dir: t.TempDir()})
+	if c.Helper == nil {
+		c.Helper = childtest.Program(t)
+	}
+	return openAs(t, c)
 }
 
-func openWith(t *testing.T, c local.Config) *local.Local {
+func openAs(t *testing.T, c local.Config) *local.Local {
 	t.Helper()
 	box, err := local.New(t.Context(), c)
 	if err != nil {
@@ -62,16 +65,7 @@ var host = func() (options []envtest.Option) {
 	return options
 }()
 
-// TestConformance is about commands that are this program's own, which is what
-// library users have who bring no helper.
 func TestConformance(t *testing.T) {
-	if os.Getenv("MINI_TEST_LONG") != "1" && runtime.GOOS == "linux" {
-		t.Skip("takes as long as the one with a helper, which is what mini uses; MINI_TEST_LONG=1 runs both")
-	}
-	envtest.Run(t, open, append(host, envtest.Lacks(envtest.Tools, "only a helper carries what commands ask"))...)
-}
-
-func TestConformanceWithHelper(t *testing.T) {
 	program := childtest.Program(t)
 	envtest.Run(t, func(t *testing.T) env.Environment {
 		t.Helper()

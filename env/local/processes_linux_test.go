@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -42,33 +41,6 @@ func await(t *testing.T, what string, ok func() bool) {
 		}
 		runtime.Gosched()
 	}
-}
-
-// children counts this process's children in sessions of their own: shells of
-// commands and what became an orphan, reaped or not.
-func children(t *testing.T) int {
-	t.Helper()
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mine := strings.Fields(string(own[strings.LastIndexByte(string(own), ')')+1:]))
-	n := 0
-	for _, file := range stats {
-		line, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		f := strings.Fields(string(line[strings.LastIndexByte(string(line), ')')+1:]))
-		if f[1] == strconv.Itoa(os.Getpid()) && f[3] != mine[3] {
-			n++
-		}
-	}
-	return n
 }
 
 // traces are what still ties a process that left its session to its command.
@@ -117,25 +89,6 @@ func TestSideBySide(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestLastCloseKillsTheUnknown: without any trace a process cannot be told
-// apart, and dies when nobody can own it any more.
-func TestLastCloseKillsTheUnknown(t *testing.T) {
-	dir := t.TempDir()
-	a, b := openWith(t, local.Config{Dir: dir}), openWith(t, local.Config{Dir: dir})
-	run(t, a, `(env -i setsid bash -c 'echo $$ >unknown; exec sleep 300' </dev/null >/dev/null 2>&1 &); until test -s unknown; do sleep 0.01; done`)
-	for _, box := range []*local.Local{a, b} {
-		if err := box.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if alive(t, dir+"/unknown") {
-		t.Error("it survived the last close")
-	}
-	if n := children(t); n != 0 {
-		t.Errorf("%d children are left", n)
 	}
 }
 
@@ -216,16 +169,6 @@ func TestNoLostOutput(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-// TestNoZombies: what commands orphan is collected with the next command.
-func TestNoZombies(t *testing.T) {
-	box := openWith(t, local.Config{})
-	run(t, box, "for i in $(seq 30); do (sleep 0.05 &); (setsid sleep 0.05 &); done")
-	await(t, "all orphans are collected", func() bool {
-		run(t, box, "true")
-		return children(t) == 0
-	})
 }
 
 // TestCloseEndsTheCommand closes while a command runs.

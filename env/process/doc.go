@@ -1,6 +1,5 @@
 // Package process runs one shell command at a time and kills what commands
-// started. Every sandbox that mini can reach directly is built on it: the
-// helper inside a container, and the local environment on the host.
+// started. The helper of every sandbox is built on it.
 //
 // It does three things that a plain os/exec does not:
 //
@@ -17,12 +16,11 @@
 // Commands may run inside of one another (see Place): at the same time, each with
 // its own bounds, and with the end of the outer one also the end of the inner.
 //
-// A Runner made by NewOwner takes the whole operating-system process for
-// itself (a helper that is PID 1, say); one made by NewShared lives beside
-// others and beside unrelated code. All of this holds on Linux; elsewhere a
-// simple stand-in runs commands in process groups.
+// A Runner takes the whole operating-system process for itself: a helper that is
+// PID 1 of a sandbox, say. Runners are for Linux only; texts and environments of
+// commands are handled on any system.
 //
-//	r, err := process.NewShared()
+//	r, err := process.NewOwner()
 //	if err != nil { ... }
 //	defer r.Close(ctx)
 //	var out bytes.Buffer

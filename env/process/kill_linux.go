@@ -56,15 +56,15 @@ func (k kept) within(t table) func(proc) bool {
 	}
 }
 
-// purge is one kill of everything in a family that k does not protect.
+// purge is one kill of every descendant of this process that kept does not protect.
 type purge struct {
-	family  family
 	kept    kept
-	places  *places        // nil where one command runs at a time
-	place   *Place         // whose processes are to die; nil for all
-	init    bool           // this process is PID 1 of its namespace
-	stopped map[ident]bool // got SIGSTOP, so cannot fork any more
-	killed  map[ident]bool // got SIGKILL
+	places  *places            // nil where one command runs at a time
+	place   *Place             // whose processes are to die; nil for all
+	init    bool               // this process is PID 1 of its namespace
+	only    func(table) []proc // whom it is about, where not all descendants
+	stopped map[ident]bool     // got SIGSTOP, so cannot fork any more
+	killed  map[ident]bool     // got SIGKILL
 }
 
 // toll is what a kill came to.
@@ -76,7 +76,7 @@ type toll struct {
 // run stops before it kills, because a stopped process cannot fork: when a
 // round finds nobody new, everybody is caught, and their descent was seen
 // while it could be. Whoever still appears after the last round outran it, and
-// then the family dies as a whole.
+// then all descendants die.
 func (p *purge) run() toll {
 	p.stopped, p.killed = map[ident]bool{}, map[ident]bool{}
 	deadline := time.Now().Add(killTime)
@@ -129,10 +129,13 @@ func (p *purge) rounds(deadline time.Time) (left []proc, fresh bool) {
 	return left, fresh
 }
 
-// victims are the living members of the family that nothing protects; spared
+// victims are the living descendants that nothing protects; spared
 // counts every other process that kill(-1) would hit.
 func (p *purge) victims(t table) (victims []proc, spared int) {
-	members := p.family.members(t)
+	members := descendants(t)
+	if p.only != nil {
+		members = p.only(t)
+	}
 	protects := p.protection(t)
 	for _, m := range members {
 		switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// output bounds what a command writes. The first half of the limit goes to the
+// Output bounds what a command writes. The first half of the limit goes to the
 // sink as it arrives; of the rest the last half is kept and follows at the
 // end. An output that fits the limit is therefore passed whole. No more than
 // env.MaxTail is kept: of a larger limit more goes to the sink at once.
@@ -14,7 +14,7 @@ import (
 // An output that begins with a marker goes to the sink entirely, up to
 // env.SubmissionLimit; what lies beyond that is dropped, so that no more than
 // an ordinary tail is ever held here.
-type output struct {
+type Output struct {
 	sink  io.Writer
 	err   error // the first error of sink; after it nothing more is written to it
 	head  int64 // how many bytes may go to the sink as they arrive
@@ -25,7 +25,9 @@ type output struct {
 	tail  tail
 }
 
-func newOutput(sink io.Writer, limit int, markers []string) *output {
+// NewOutput returns one that keeps limit bytes, or what Command.OutputLimit says of
+// zero.
+func NewOutput(sink io.Writer, limit int, markers []string) *Output {
 	switch {
 	case limit == 0:
 		limit = env.DefaultOutputLimit
@@ -33,11 +35,17 @@ func newOutput(sink io.Writer, limit int, markers []string) *output {
 		limit = env.MinOutputLimit
 	}
 	end := min(limit-limit/2, env.MaxTail)
-	return &output{sink: sink, head: int64(limit - end), first: newFirstLine(markers), tail: tail{max: end}}
+	return &Output{sink: sink, head: int64(limit - end), first: newFirstLine(markers), tail: tail{max: end}}
+}
+
+// Write implements io.Writer; it never fails.
+func (o *Output) Write(p []byte) (int, error) {
+	o.add(p)
+	return len(p), nil
 }
 
 // add takes the next bytes of the stream; it does not keep p.
-func (o *output) add(p []byte) {
+func (o *Output) add(p []byte) {
 	o.bytes += int64(len(p))
 	o.chars.add(p)
 	p = o.stream(p)
@@ -48,7 +56,7 @@ func (o *output) add(p []byte) {
 }
 
 // stream passes on what the head still has room for and returns the rest.
-func (o *output) stream(p []byte) []byte {
+func (o *Output) stream(p []byte) []byte {
 	now := p[:min(int64(len(p)), o.head-o.sent)]
 	if len(now) == 0 {
 		return p
@@ -73,14 +81,14 @@ func (o *output) stream(p []byte) []byte {
 	return p[len(now):]
 }
 
-func (o *output) write(p []byte) {
+func (o *Output) write(p []byte) {
 	if o.err == nil && len(p) > 0 {
 		_, o.err = o.sink.Write(p)
 	}
 }
 
-// finish passes on the tail and reports the counts.
-func (o *output) finish(r *env.Result) {
+// Finish passes on the tail and reports the counts.
+func (o *Output) Finish(r *env.Result) {
 	older, newer := o.tail.parts()
 	o.write(older)
 	o.write(newer)

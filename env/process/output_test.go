@@ -44,7 +44,7 @@ func FuzzOutput(f *testing.F) {
 		// Beyond the fuzzed beginning comes a long stream.
 		data = append(data, bytes.Repeat([]byte("0123456789abcde\n"), int(size%(1<<20))/16)...)
 		var kept bytes.Buffer
-		o := newOutput(&kept, env.MinOutputLimit, []string{"SUBMIT"})
+		o := NewOutput(&kept, env.MinOutputLimit, []string{"SUBMIT"})
 		for rest := data; len(rest) > 0; {
 			n := min(len(rest), 4096)
 			if len(cuts) > 0 {
@@ -54,7 +54,7 @@ func FuzzOutput(f *testing.F) {
 			rest = rest[n:]
 		}
 		var r env.Result
-		o.finish(&r)
+		o.Finish(&r)
 		out := kept.Bytes()
 		switch {
 		case r.Bytes != int64(len(data)) || r.Chars != int64(utf8.RuneCount(data)):
@@ -102,12 +102,12 @@ func TestTail(t *testing.T) {
 // TestSinkFails: a sink that breaks stops nothing but itself.
 func TestSinkFails(t *testing.T) {
 	w := &broken{}
-	o := newOutput(w, 0, nil)
+	o := NewOutput(w, 0, nil)
 	for range 10 {
 		o.add(make([]byte, 100_000))
 	}
 	var r env.Result
-	o.finish(&r)
+	o.Finish(&r)
 	if r.Bytes != 1_000_000 || w.calls != 1 {
 		t.Errorf("%d bytes counted, %d writes; want 1000000, 1", r.Bytes, w.calls)
 	}

@@ -3,41 +3,25 @@ package process
 import (
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
-// family knows which processes belong to a runner. Two kinds exist: owner,
-// for a process that has no other children, and shared, for one that has.
-type family interface {
-	// fork starts a program and tells on the channel how it ended.
-	fork(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan syscall.WaitStatus, error)
-	// members are the processes of t that belong to the family, oldest
-	// first, those that wait to be reaped included.
-	members(t table) []proc
-	// barren reports that no process of the family is left, dead or alive. It
-	// may say false for what a look at every process would tell; it is the
-	// quick answer to the usual case after a command.
-	barren() bool
-	// holds and drops tell of an output pipe, by the inode of its ends.
-	holds(inode uint64)
-	drops(inode uint64)
-	// alone says that no other family shares this process.
-	alone() bool
-	close()
-}
+// collectPause is how long a dead orphan waits to be collected. Collecting each
+// at its SIGCHLD would wake several threads for every command.
+const collectPause = 50 * time.Millisecond
 
-// owner takes every child of this process as its own. One goroutine owns
-// wait4(-1); children are registered under the lock that forks them, so that
-// no status can arrive before somebody waits for it.
+// owner takes every child of this process as its own. Shells are registered
+// under the lock that forks and collects them, so that no status can be lost.
 type owner struct {
-	mu      sync.Mutex
-	waiting map[int]chan<- syscall.WaitStatus
-	signals chan os.Signal
-	done    chan struct{}
+	mu         sync.Mutex
+	waiting    map[int]chan<- syscall.WaitStatus
+	collecting bool // a goroutine collects orphans
+	workers    sync.WaitGroup
+	closed     chan struct{}
 }
 
 func newOwner() (*owner, error) {
@@ -46,66 +30,120 @@ func newOwner() (*owner, error) {
 		return nil, err
 	}
 	closeOnExec()
-	o := &owner{
-		waiting: map[int]chan<- syscall.WaitStatus{},
-		signals: make(chan os.Signal, 1),
-		done:    make(chan struct{}),
-	}
-	signal.Notify(o.signals, syscall.SIGCHLD)
-	go o.loop()
-	return o, nil
+	return &owner{waiting: map[int]chan<- syscall.WaitStatus{}, closed: make(chan struct{})}, nil
 }
 
-func (o *owner) loop() {
-	defer close(o.done)
-	for range o.signals {
-		o.reap()
-	}
-}
-
-func (o *owner) reap() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for {
-		var ws syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
-		switch {
-		case err == syscall.EINTR:
-			continue
-		case err != nil || pid <= 0:
-			return
-		}
-		if c, ok := o.waiting[pid]; ok {
-			delete(o.waiting, pid)
-			c <- ws
-		}
-	}
-}
-
+// fork starts a program and tells on the channel how it ended.
 func (o *owner) fork(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan syscall.WaitStatus, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	fd := -1 // stays so with kernels before 5.2
+	attr.Sys.PidFD = &fd
 	pid, err := syscall.ForkExec(path, argv, attr) //nolint:gosec // running what it is told is the purpose
 	if err != nil {
 		return 0, nil, err
 	}
 	c := make(chan syscall.WaitStatus, 1)
 	o.waiting[pid] = c
+	pause := collectPause
+	if fd >= 0 {
+		o.workers.Go(func() { o.await(pid, fd) })
+	} else {
+		pause = time.Millisecond
+	}
+	if !o.collecting {
+		o.collecting = true
+		o.workers.Go(func() { o.collectOrphans(pause) })
+	}
 	return pid, c, nil
 }
 
-func (o *owner) members(t table) []proc { return t.below(os.Getpid()) }
-func (o *owner) barren() bool           { return childless() }
-func (o *owner) holds(uint64)           {}
-func (o *owner) drops(uint64)           {}
-func (o *owner) alone() bool            { return true }
+// await collects a shell as soon as it has ended. It sleeps in the runtime's
+// poller: a thread that waited in the kernel would have to be woken.
+func (o *owner) await(pid, fd int) {
+	syscall.SetNonblock(fd, true) //nolint:errcheck // otherwise collectOrphans does it
+	f := os.NewFile(uintptr(fd), "pidfd")
+	defer f.Close() //nolint:errcheck // nothing was written
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	conn.Read(func(uintptr) bool { return o.collect(pid) }) //nolint:errcheck // likewise
+}
+
+// collect takes the status of a shell if it has ended, and says whether it was
+// taken.
+func (o *owner) collect(pid int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, ok := o.waiting[pid]; !ok {
+		return true
+	}
+	return o.wait(pid) > 0
+}
+
+// wait collects a child that has ended; -1 means any. The lock is held.
+func (o *owner) wait(which int) (pid int) {
+	var ws syscall.WaitStatus
+	pid, err := syscall.Wait4(which, &ws, syscall.WNOHANG, nil)
+	if err != nil || pid <= 0 {
+		return 0
+	}
+	if c, ok := o.waiting[pid]; ok {
+		delete(o.waiting, pid)
+		c <- ws
+	}
+	return pid
+}
+
+// collectOrphans runs while this process has children.
+func (o *owner) collectOrphans(pause time.Duration) {
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-o.closed:
+			return
+		}
+		o.mu.Lock()
+		o.collectAll()
+		if o.collecting = !childless(); !o.collecting {
+			o.mu.Unlock()
+			return
+		}
+		o.mu.Unlock()
+	}
+}
+
+func (o *owner) collectAll() {
+	for o.wait(-1) > 0 {
+	}
+}
+
+// barren says that no process is left, dead or alive. It is the quick answer to
+// the usual case after a command.
+func (o *owner) barren() bool {
+	if childless() {
+		return true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.collectAll()
+	return childless()
+}
 
 func (o *owner) close() {
-	signal.Stop(o.signals)
-	close(o.signals)
-	<-o.done
-	o.reap()
+	close(o.closed)
+	o.workers.Wait()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.collectAll()
 }
+
+// descendants are the processes of t below this one, oldest first, those that
+// wait to be collected included.
+func descendants(t table) []proc { return t.below(os.Getpid()) }
 
 // childless reports that this process has no child at all, dead or alive. Then
 // it has no descendant either, because orphans would have become children.

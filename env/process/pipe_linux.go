@@ -57,7 +57,7 @@ func (p *pipe) closeWriter() {
 
 // read fills out until the end of the stream or of the command, then throws
 // away what comes later. It returns when no writer is left or r is closed.
-func (p *pipe) read(out *output) {
+func (p *pipe) read(out *Output) {
 	defer p.r.Close() //nolint:errcheck // nothing was written
 	pooled := buffers.Get().(*[pipeSize]byte)
 	defer buffers.Put(pooled)
@@ -106,7 +106,7 @@ func (p *pipe) settle(grace time.Duration) {
 // what the ended shell wrote is within it, and a writer that never stops cannot
 // prolong it. A read under an expired deadline would fail in spite of waiting
 // data, so the deadline goes first.
-func (p *pipe) drain(out *output, buf []byte) {
+func (p *pipe) drain(out *Output, buf []byte) {
 	if err := p.r.SetReadDeadline(time.Time{}); err != nil {
 		return
 	}

@@ -2,9 +2,12 @@ package process
 
 import (
 	"cmp"
+	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -114,12 +117,31 @@ func (l *places) evidence(m proc) *Place {
 	return nil
 }
 
-// tagOf is the value of a variable in what evidenceOf found.
-func tagOf(environ []string, name string) (value string) {
-	for _, kv := range environ {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v
+// evidenceOf reads what a process carries: its environment and the pipes it
+// holds. A process of another user, or one that has just ended, shows nothing.
+func evidenceOf(pid int) (environ []string, pipes []uint64) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	if f, err := os.Open(dir + "/environ"); err == nil { //nolint:gosec // a place in /proc
+		data, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // what could be read counts
+		f.Close()                                       //nolint:errcheck // nothing was written
+		environ = strings.Split(string(data), "\x00")
+	}
+	fds, err := os.ReadDir(dir + "/fd")
+	if err != nil {
+		return environ, nil
+	}
+	for _, fd := range fds {
+		target, err := os.Readlink(filepath.Join(dir, "fd", fd.Name()))
+		if err != nil {
+			continue
+		}
+		number, ok := strings.CutPrefix(target, "pipe:[")
+		if !ok {
+			continue
+		}
+		if inode, err := strconv.ParseUint(strings.TrimSuffix(number, "]"), 10, 64); err == nil {
+			pipes = append(pipes, inode)
 		}
 	}
-	return value
+	return environ, pipes
 }

@@ -30,9 +30,9 @@ const (
 // called by one goroutine at a time, but for commands inside of one that runs
 // (see Command.Place); Close may be called while it runs.
 type Runner struct {
-	family family
+	owner  *owner
 	oom    oomCounter
-	null   nullDevice
+	null   *os.File // what commands read
 	init   bool
 	alive  bool // something may be running since the last command that ran by itself
 	places places
@@ -51,11 +51,11 @@ func NewOwner() (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRunner(o, os.Getpid() == 1), nil
-}
-
-func newRunner(f family, init bool) *Runner {
-	return &Runner{family: f, init: init, pipes: map[*pipe]struct{}{}}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	return &Runner{owner: o, null: null, init: os.Getpid() == 1, pipes: map[*pipe]struct{}{}}, nil
 }
 
 // Run runs one command and passes the kept part of its output to out, in
@@ -75,15 +75,16 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 		return env.Result{ExitCode: -1, OOMKilled: -1}, err
 	}
 	defer c.Place.leave()
+	r.owner.barren() // collects what has died since the last command
 	before := r.snapshot(c.Place)
 	oom := r.oom.now()
-	collected := newOutput(out, c.OutputLimit, c.Markers)
+	collected := NewOutput(out, c.OutputLimit, c.Markers)
 	began := time.Now()
 	res := env.Result{OOMKilled: -1}
 	shell, err := r.start(c, collected)
 	if errors.Is(err, syscall.EAGAIN) && !c.Place.nested() && r.alive {
 		// What earlier commands left running has every process there may be.
-		t := (&purge{family: r.family, init: r.init}).run()
+		t := (&purge{init: r.init}).run()
 		res.Killed, res.Survivors, res.Collateral = t.killed, t.survivors, true
 		r.alive, before = t.survivors > 0, kept{}
 		shell, err = r.start(c, collected)
@@ -96,12 +97,12 @@ func (r *Runner) Run(ctx context.Context, c Command, out io.Writer) (env.Result,
 	c.Place.empty()
 	res.Duration = time.Since(began)
 	shell.pipe.settle(grace)
-	collected.finish(&res)
+	collected.Finish(&res)
 	if err == nil && !res.TimedOut {
 		res.ExitCode, res.Signal = exitCode(status)
 		res.Background = r.background(before, c.Place)
 	}
-	if now := r.oom.now(); oom >= 0 && now >= oom && r.family.alone() {
+	if now := r.oom.now(); oom >= 0 && now >= oom {
 		res.OOMKilled = now - oom
 	}
 	return res, err
@@ -115,7 +116,7 @@ func (r *Runner) snapshot(place *Place) kept {
 	}
 	var living []proc
 	t := scan()
-	members := r.family.members(t)
+	members := descendants(t)
 	for _, p := range members {
 		if p.alive() {
 			living = append(living, p)
@@ -133,7 +134,7 @@ type running struct {
 	pipe   *pipe
 }
 
-func (r *Runner) start(c Command, out *output) (running, error) {
+func (r *Runner) start(c Command, out *Output) (running, error) {
 	environ := c.environ()
 	shell, ok := FindShell(c.Shell, environ)
 	if !ok {
@@ -149,15 +150,13 @@ func (r *Runner) start(c Command, out *output) (running, error) {
 		return running{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
 	defer p.closeWriter()
-	r.family.holds(p.inode)
 	var exited <-chan syscall.WaitStatus
 	err = r.places.start(c.Place, p.inode, func() (pid int, err error) {
 		pid, exited, err = r.fork(shell[0], script, environ, c.Dir, p)
 		return pid, err
 	})
 	if err != nil {
-		p.r.Close() //nolint:errcheck // nothing was written
-		r.family.drops(p.inode)
+		p.r.Close()                                                             //nolint:errcheck // nothing was written
 		return running{}, fmt.Errorf("The command cannot be started: %w.", err) //nolint:staticcheck,revive // a sentence for Result.Failure
 	}
 	r.follow(p, out)
@@ -165,18 +164,14 @@ func (r *Runner) start(c Command, out *output) (running, error) {
 }
 
 func (r *Runner) fork(path string, script prepared, environ []string, dir string, p *pipe) (int, <-chan syscall.WaitStatus, error) {
-	null, err := r.null.open()
-	if err != nil {
-		return 0, nil, err
-	}
-	files := []uintptr{uintptr(null), uintptr(p.w), uintptr(p.w)}
+	files := []uintptr{r.null.Fd(), uintptr(p.w), uintptr(p.w)}
 	if script.file != nil {
 		for len(files) < scriptFD {
 			files = append(files, ^uintptr(0)) // closed in the child
 		}
 		files = append(files, script.file.Fd())
 	}
-	pid, exited, err := r.family.fork(path, script.argv, &syscall.ProcAttr{
+	pid, exited, err := r.owner.fork(path, script.argv, &syscall.ProcAttr{
 		Dir:   dir,
 		Env:   environ,
 		Files: files,
@@ -201,42 +196,13 @@ func offer(file, text string) {
 	syscall.Close(fd)               //nolint:errcheck // likewise
 }
 
-// nullDevice is what commands read. It is opened once.
-type nullDevice struct {
-	mu   sync.Mutex
-	file *os.File
-}
-
-func (d *nullDevice) open() (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.file == nil {
-		f, err := os.Open(os.DevNull)
-		if err != nil {
-			return -1, err
-		}
-		d.file = f
-	}
-	return int(d.file.Fd()), nil
-}
-
-func (d *nullDevice) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.file != nil {
-		d.file.Close() //nolint:errcheck // nothing was written
-		d.file = nil
-	}
-}
-
 // follow starts the reader of p.
-func (r *Runner) follow(p *pipe, out *output) {
+func (r *Runner) follow(p *pipe, out *Output) {
 	r.mu.Lock()
 	r.pipes[p] = struct{}{}
 	r.mu.Unlock()
 	r.wg.Go(func() {
 		p.read(out)
-		r.family.drops(p.inode)
 		r.mu.Lock()
 		delete(r.pipes, p)
 		r.mu.Unlock()
@@ -274,7 +240,7 @@ func (r *Runner) await(ctx context.Context, c Command, shell running, before kep
 	if errors.Is(err, ErrOver) && c.Place.outerKilled() {
 		patience += 2 * killTime // the kill of the other one hits this one
 	} else {
-		t := (&purge{family: r.family, kept: before, places: &r.places, place: c.Place, init: r.init}).run()
+		t := (&purge{kept: before, places: &r.places, place: c.Place, init: r.init}).run()
 		res.Killed, res.Survivors, res.Collateral = t.killed, t.survivors, t.collateral
 		if !c.Place.nested() {
 			r.alive = r.alive || t.survivors > 0
@@ -286,6 +252,7 @@ func (r *Runner) await(ctx context.Context, c Command, shell running, before kep
 	case <-shell.exited:
 	case <-timer.C:
 	}
+	r.owner.barren() // collects the dead
 	return 0, err
 }
 
@@ -308,14 +275,14 @@ func (r *Runner) background(before kept, place *Place) []env.Process {
 }
 
 func (r *Runner) leftover(before kept) []proc {
-	if r.alive = !r.family.barren(); !r.alive {
+	if r.alive = !r.owner.barren(); !r.alive {
 		return nil // the usual case, told without a look at every process
 	}
 	t := scan()
 	protects := before.within(t)
 	var left []proc
 	r.alive = false
-	for _, p := range r.family.members(t) {
+	for _, p := range descendants(t) {
 		if !p.alive() {
 			continue
 		}
@@ -331,7 +298,7 @@ func (r *Runner) leftover(before kept) []proc {
 func (r *Runner) leftInside(before kept, place *Place) []proc {
 	t := scan()
 	protects := (&purge{kept: before, places: &r.places, place: place}).protection(t)
-	return slices.DeleteFunc(r.family.members(t), func(p proc) bool { return !p.alive() || protects(p) })
+	return slices.DeleteFunc(descendants(t), func(p proc) bool { return !p.alive() || protects(p) })
 }
 
 // Close kills everything that commands started and waits for it, at most until
@@ -344,7 +311,7 @@ func (r *Runner) Close(ctx context.Context) error {
 	}
 	r.closed = true
 	r.mu.Unlock()
-	t := (&purge{family: r.family, init: r.init}).run()
+	t := (&purge{init: r.init}).run()
 	r.mu.Lock()
 	for p := range r.pipes {
 		p.r.Close() //nolint:errcheck // its reader may have closed it
@@ -353,9 +320,9 @@ func (r *Runner) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { // ends with the readers, which end with their closed pipes
 		r.wg.Wait()
-		r.family.close()
+		r.owner.close()
 		r.oom.close()
-		r.null.close()
+		r.null.Close() //nolint:errcheck // nothing was written
 		close(done)
 	}()
 	select {

@@ -1,7 +1,7 @@
 // Package family ends programs of this machine with all that they started.
 //
 // A program has a process group of its own, in mini's own session (see
-// env/process.NewShared, which takes whatever leaves that for a command's), and a
+// env/process.Ward, which takes whatever leaves that for a command's), and a
 // tag in its environment, by which those are found on Linux that have left the
 // group. What has left the one and thrown away the other is not found.
 //

@@ -43,7 +43,7 @@ func newPlace(t *testing.T) place {
 // run runs a script as the server runs those that may ask.
 func (p place) run(t *testing.T, shell []string, script string, environ ...string) (env.Result, string) {
 	t.Helper()
-	runner, err := process.NewShared()
+	runner, err := process.NewOwner()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,111 @@
+package local_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/local"
+)
+
+// TestDirect is about commands that are this program's own, where no helper was
+// built.
+func TestDirect(t *testing.T) {
+	dir := t.TempDir()
+	box := openAs(t, local.Config{Dir: dir})
+	cancelled, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, tt := range []struct {
+		name    string
+		command env.Command
+		ctx     context.Context
+		want    env.Result
+		output  string
+		err     error
+	}{
+		{name: "output and variables", command: env.Command{Script: "echo $A; echo b >&2", Env: map[string]string{"A": "a"}}, output: "a\nb\n"},
+		{name: "exit code", command: env.Command{Script: "exit 7"}, want: env.Result{ExitCode: 7}},
+		{name: "signal", command: env.Command{Script: "kill -9 $$"}, want: env.Result{ExitCode: 137, Signal: 9}},
+		{name: "another interpreter", command: env.Command{Script: "echo ${0##*/}", Interpreter: []string{"sh", "-c"}}, output: "sh\n"},
+		{name: "no such folder", command: env.Command{Script: "true", Dir: "nowhere"}, want: env.Result{ExitCode: -1, Failure: "x"}},
+		{name: "no such shell", command: env.Command{Script: "true", Interpreter: []string{"/no/such/shell"}}, want: env.Result{ExitCode: -1, Failure: "x"}},
+		{name: "in the background", command: env.Command{Script: "sleep 300 & echo a"}, output: "a\n"},
+		{name: "timeout", command: env.Command{Script: "echo a; sleep 300 | sleep 300", Timeout: 200 * time.Millisecond}, output: "a\n", want: env.Result{ExitCode: -1, TimedOut: true, Killed: 1}},
+		{name: "cancelled", command: env.Command{Script: "sleep 300", Watch: func([]byte) {}}, ctx: cancelled, want: env.Result{ExitCode: -1, Killed: 1}, err: context.Canceled},
+		{name: "sink that fails", command: env.Command{Script: "echo a; sleep 300", Sink: broken{}}, want: env.Result{ExitCode: -1, Killed: 1}, err: env.ErrSink},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx := t.Context()
+			if tt.ctx != nil {
+				ctx = tt.ctx
+				time.AfterFunc(100*time.Millisecond, cancel)
+			}
+			r, err := box.Execute(ctx, tt.command)
+			got := env.Result{ExitCode: r.ExitCode, Signal: r.Signal, TimedOut: r.TimedOut, Killed: r.Killed}
+			if (r.Failure != "") != (tt.want.Failure != "") {
+				t.Errorf("failure %q", r.Failure)
+			}
+			tt.want.Failure = ""
+			if string(r.Output) != tt.output || !equal(got, tt.want) || !errors.Is(err, tt.err) {
+				t.Errorf("output %q, %+v, error %v", r.Output, got, err)
+			}
+		})
+	}
+	long, err := box.Execute(t.Context(), env.Command{Script: "head -c 20000000 /dev/zero"})
+	if err != nil || !long.Truncated || long.Bytes != 20_000_000 || len(long.Output) != env.DefaultOutputLimit {
+		t.Errorf("kept %d of %d bytes, truncated %v, error %v", len(long.Output), long.Bytes, long.Truncated, err)
+	}
+	var tree bytes.Buffer
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(box.Get(t.Context(), "file", &tree), box.Put(t.Context(), "copy", &tree)); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "copy", "file")); err != nil || string(text) != "text" {
+		t.Errorf("copied %q, %v", text, err)
+	}
+}
+
+func equal(a, b env.Result) bool {
+	return a.ExitCode == b.ExitCode && a.Signal == b.Signal && a.TimedOut == b.TimedOut && a.Killed == b.Killed
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+// TestDirectClose closes while a command runs, and with another one's process in
+// the background.
+func TestDirectClose(t *testing.T) {
+	dir := t.TempDir()
+	box := openAs(t, local.Config{Dir: dir})
+	run(t, box, "sleep 300 >/dev/null 2>&1 & echo $! >background")
+	done := make(chan error, 1)
+	go func() {
+		_, err := box.Execute(t.Context(), env.Command{Script: "echo $$ >pid; sleep 300"})
+		done <- err
+	}()
+	await(t, "the command runs", func() bool {
+		pid, err := os.ReadFile(dir + "/pid")
+		return err == nil && strings.HasSuffix(string(pid), "\n")
+	})
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, env.ErrClosed) {
+		t.Errorf("the command returned %v, want env.ErrClosed", err)
+	}
+	for _, file := range []string{"/pid", "/background"} {
+		await(t, file+" is gone", func() bool { return !alive(t, dir+file) })
+	}
+	if _, err := box.Execute(t.Context(), env.Command{Script: "true"}); !errors.Is(err, env.ErrClosed) {
+		t.Errorf("after the close: %v", err)
+	}
+}
