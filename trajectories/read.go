@@ -81,7 +81,7 @@ func scan(name string, r io.Reader) iter.Seq2[scannedRecord, error] {
 		in := bufio.NewReaderSize(r, 64<<10)
 		var buf []byte
 		for n := 1; ; n++ {
-			line, err := ReadLine(in, buf[:0])
+			line, err := ReadLine(in, buf[:0], maxLine)
 			if err != nil && !errors.Is(err, io.EOF) {
 				yield(scannedRecord{}, fmt.Errorf("%s:%d: %w", name, n, err))
 				return
@@ -111,12 +111,12 @@ func scan(name string, r io.Reader) iter.Seq2[scannedRecord, error] {
 const keptBuffer = 1 << 20
 
 // ReadLine appends the next line to buf, with its line feed; io.EOF means that
-// it has none. A line of more than 512 MB is an error.
-func ReadLine(in *bufio.Reader, buf []byte) ([]byte, error) {
+// it has none. A line of more than limit bytes is an error.
+func ReadLine(in *bufio.Reader, buf []byte, limit int) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')
-		if len(buf)+len(part) > maxLine {
-			return nil, fmt.Errorf("line of more than %d bytes", maxLine)
+		if len(buf)+len(part) > limit {
+			return nil, fmt.Errorf("line of more than %d bytes", limit)
 		}
 		buf = append(buf, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {

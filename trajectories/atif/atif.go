@@ -33,25 +33,25 @@ const (
 // Trajectory is a document. A pointer that is nil, and an empty list or text
 // that may be left out, stand for a field that is not there.
 type Trajectory struct {
-	SchemaVersion string          `json:"schema_version"`
+	SchemaVersion string          `json:"schema_version" schema:"notnull,format=version"`
 	SessionID     *string         `json:"session_id,omitempty"`
 	TrajectoryID  *string         `json:"trajectory_id,omitempty"`
-	Agent         Agent           `json:"agent"`
+	Agent         Agent           `json:"agent" schema:"required"`
 	Notes         *string         `json:"notes,omitempty"`
-	Extra         json.RawMessage `json:"extra,omitempty"`
+	Extra         json.RawMessage `json:"extra,omitempty" schema:"object"`
 	FinalMetrics  *FinalMetrics   `json:"final_metrics,omitempty"`
 	Continued     *string         `json:"continued_trajectory_ref,omitempty"`
-	Steps         []Step          `json:"steps,omitempty"`
+	Steps         []Step          `json:"steps,omitempty" schema:"required"`
 	Subagents     []Trajectory    `json:"subagent_trajectories,omitempty"`
 }
 
 // Agent says who made a trajectory.
 type Agent struct {
-	Name      string            `json:"name"`
-	Version   string            `json:"version"`
+	Name      string            `json:"name" schema:"required"`
+	Version   string            `json:"version" schema:"required"`
 	ModelName *string           `json:"model_name,omitempty"`
-	Tools     []json.RawMessage `json:"tool_definitions,omitempty"`
-	Extra     json.RawMessage   `json:"extra,omitempty"`
+	Tools     []json.RawMessage `json:"tool_definitions,omitempty" schema:"object"`
+	Extra     json.RawMessage   `json:"extra,omitempty" schema:"object"`
 }
 
 // FinalMetrics are totals.
@@ -60,19 +60,19 @@ type FinalMetrics struct {
 	Completion *int64          `json:"total_completion_tokens,omitempty"`
 	Cached     *int64          `json:"total_cached_tokens,omitempty"`
 	Cost       *float64        `json:"total_cost_usd,omitempty"`
-	Steps      *int64          `json:"total_steps,omitempty"`
-	Extra      json.RawMessage `json:"extra,omitempty"`
+	Steps      *int64          `json:"total_steps,omitempty" schema:"min=0"`
+	Extra      json.RawMessage `json:"extra,omitempty" schema:"object"`
 }
 
 // Step is a turn.
 type Step struct {
-	ID        int64   `json:"step_id"`
-	Timestamp *string `json:"timestamp,omitempty"`
-	Source    string  `json:"source,omitempty"`
+	ID        int64   `json:"step_id" schema:"required,min=1"`
+	Timestamp *string `json:"timestamp,omitempty" schema:"format=time"`
+	Source    string  `json:"source,omitempty" schema:"required,one=system|user|agent"`
 	ModelName *string `json:"model_name,omitempty"`
 	// Effort is a string or a number.
-	Effort      json.RawMessage `json:"reasoning_effort,omitempty"`
-	Message     *Content        `json:"message,omitempty"`
+	Effort      json.RawMessage `json:"reasoning_effort,omitempty" schema:"scalar"`
+	Message     *Content        `json:"message,omitempty" schema:"required"`
 	Reasoning   *string         `json:"reasoning_content,omitempty"`
 	Calls       []ToolCall      `json:"tool_calls,omitempty"`
 	Observation *Observation    `json:"observation,omitempty"`
@@ -82,21 +82,21 @@ type Step struct {
 	Copied *bool `json:"is_copied_context,omitempty"`
 	// LLMCalls counts the calls of a model in this step; 0 are those of a
 	// program, not of a model.
-	LLMCalls *int64          `json:"llm_call_count,omitempty"`
-	Extra    json.RawMessage `json:"extra,omitempty"`
+	LLMCalls *int64          `json:"llm_call_count,omitempty" schema:"min=0"`
+	Extra    json.RawMessage `json:"extra,omitempty" schema:"object"`
 }
 
 // ToolCall is one use of a tool. Arguments are an object.
 type ToolCall struct {
-	ID        string          `json:"tool_call_id"`
-	Function  string          `json:"function_name"`
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Extra     json.RawMessage `json:"extra,omitempty"`
+	ID        string          `json:"tool_call_id" schema:"required"`
+	Function  string          `json:"function_name" schema:"required"`
+	Arguments json.RawMessage `json:"arguments,omitempty" schema:"required,object"`
+	Extra     json.RawMessage `json:"extra,omitempty" schema:"object"`
 }
 
 // Observation is what the actions of a step gave.
 type Observation struct {
-	Results []Result `json:"results"`
+	Results []Result `json:"results" schema:"required"`
 }
 
 // Result is what one action gave.
@@ -104,7 +104,7 @@ type Result struct {
 	CallID  *string         `json:"source_call_id,omitempty"`
 	Content *Content        `json:"content,omitempty"`
 	Refs    []Ref           `json:"subagent_trajectory_ref,omitempty"`
-	Extra   json.RawMessage `json:"extra,omitempty"`
+	Extra   json.RawMessage `json:"extra,omitempty" schema:"object"`
 }
 
 // Ref points to the trajectory of another agent.
@@ -112,7 +112,7 @@ type Ref struct {
 	TrajectoryID *string         `json:"trajectory_id,omitempty"`
 	Path         *string         `json:"trajectory_path,omitempty"`
 	SessionID    *string         `json:"session_id,omitempty"`
-	Extra        json.RawMessage `json:"extra,omitempty"`
+	Extra        json.RawMessage `json:"extra,omitempty" schema:"object"`
 }
 
 // Metrics say what a step took.
@@ -124,7 +124,7 @@ type Metrics struct {
 	PromptIDs     []int64         `json:"prompt_token_ids,omitempty"`
 	CompletionIDs []int64         `json:"completion_token_ids,omitempty"`
 	Logprobs      []float64       `json:"logprobs,omitempty"`
-	Extra         json.RawMessage `json:"extra,omitempty"`
+	Extra         json.RawMessage `json:"extra,omitempty" schema:"object"`
 }
 
 // Content is a text, or parts.
@@ -151,15 +151,15 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 
 // Part is a piece of a content.
 type Part struct {
-	Type   string  `json:"type"` // "text", "image" or, from 1.8 on, "audio"
+	Type   string  `json:"type" schema:"required"` // "text", "image" or, from 1.8 on, "audio"
 	Text   *string `json:"text,omitempty"`
 	Source *Source `json:"source,omitempty"`
 }
 
 // Source says where the data of a part is.
 type Source struct {
-	MediaType string   `json:"media_type"`
-	Path      string   `json:"path"`
+	MediaType string   `json:"media_type" schema:"required"`
+	Path      string   `json:"path" schema:"required"`
 	Duration  *float64 `json:"duration_sec,omitempty"` // of audio
 }
 

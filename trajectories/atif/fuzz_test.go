@@ -26,7 +26,7 @@ func seeds(f *testing.F) {
 	}
 	f.Add([]byte(`{"schema_version":"ATIF-v1.6","agent":{"name":"a","version":"1","tool_definitions":[{}]},"steps":[` +
 		`{"step_id":1,"source":"user","message":[{"type":"text","text":"t"},{"type":"image","source":{"media_type":"image/png","path":"data:image/png;base64,AA=="}}]},` +
-		`{"step_id":"2","source":"agent","message":"","timestamp":"2025-W42-4","is_copied_context":"yes","metrics":{"cost_usd":"1e3","logprobs":[true]},` +
+		`{"step_id":"2","source":"agent","message":"","timestamp":"2025-10-16","is_copied_context":"yes","metrics":{"cost_usd":"1e3","logprobs":[true]},` +
 		`"tool_calls":[{"tool_call_id":"","function_name":"bash","arguments":{ "command" : "ls" }}],"observation":{"results":[{},{"source_call_id":"","content":[]}]}}],` +
 		`"subagent_trajectories":[{"trajectory_id":"t","agent":{"name":"","version":""},"steps":[{"step_id":1,"source":"system","message":""}]}]}`))
 	f.Add([]byte(`{"steps":[null,1,"",[],{}],"agent":null}`))

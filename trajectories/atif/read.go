@@ -44,7 +44,7 @@ func (f *File) All() iter.Seq2[trajectories.Record, error] {
 // record, the whole in errors. What was written by Write becomes the journal
 // that it was; of others, the header has no instance.
 func Read(name string, data []byte) (*File, error) {
-	r := reader{audio: true, newest: int(Newest), lenient: true}
+	r := reader{edition: Newest, lenient: true}
 	doc := r.document(data)
 	if len(r.problems) > 0 {
 		return nil, fmt.Errorf("read trajectory %s: %w", name, problemsError(r.problems))

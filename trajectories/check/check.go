@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/trajectories/atif"
+	"github.com/minibench/mini/trajectories/formats/schema"
 )
 
 // Problem is something in a file that is against the rules, or worth a note.
@@ -113,7 +114,7 @@ func Reader(name string, r io.Reader, o Options) *Report {
 	case len(head) == 0:
 		return &Report{Problems: []Problem{{Reason: "the file is empty"}}}
 	case k == Journal:
-		return checkJournal(in, longestLine)
+		return checkJournal(in)
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
 	report := &Report{}
@@ -195,7 +196,7 @@ func (r *Report) document(name string, data []byte, o Options) {
 		r.traj(data)
 	default:
 		if err != nil {
-			r.problem(0, "", "not JSON: %s", syntaxAt(data, err))
+			r.problem(0, "", "not JSON: %s", schema.SyntaxError(data))
 			return
 		}
 		r.problem(0, "", "not a trajectory that is known: no journal, no .traj.json of mini-swe-agent, no ATIF")

@@ -9,24 +9,22 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"time"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/formats/schema"
 )
 
-// longestLine is the longest line that is looked into, in bytes; longer ones, as
-// of a submission of many megabytes, are passed over with a note, up to maxLine,
-// which no journal may go beyond.
-const (
-	longestLine = 64 << 20
-	maxLine     = 512 << 20
-)
+// longestLine is the longest line that is looked into, in bytes. A longer one ends
+// the check, as what stands behind it cannot be understood without it.
+const longestLine = 64 << 20
 
 // journal goes through the lines of a journal. It goes on after a line that is
 // wrong, and holds one line at a time.
 type journal struct {
 	*Report
+	fields *schema.Reader
 	line   int
 	last   int  // the newest id
 	blind  bool // the line before could not be read: ids may be missing
@@ -40,80 +38,40 @@ type journal struct {
 // span are ids that follow each other.
 type span struct{ from, to int }
 
-func checkJournal(r io.Reader, limit int) *Report {
+func checkJournal(in *bufio.Reader) *Report {
 	j := journal{Report: &Report{Format: trajectories.Format}, odd: map[trajectories.Type]int{}, oddAt: map[trajectories.Type]int{}}
 	j.talk.Report = j.Report
-	in := bufio.NewReaderSize(r, 64<<10)
-	var buf []byte
-	for j.line = 1; ; j.line++ {
-		line, size, err := readLine(in, buf[:0], limit)
-		buf = line
-		if err != nil && !errors.Is(err, io.EOF) {
+	j.fields = schema.New("", func(path, reason string) { j.problem(j.line, path, "%s", reason) })
+	var line []byte
+	var err error
+	for j.line = 1; err == nil && !j.full; j.line++ {
+		line, err = trajectories.ReadLine(in, line[:0], longestLine)
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
 			j.problem(j.line, "", "%s", reason(err))
-			break
-		}
-		if size == 0 {
-			break
-		}
-		if !j.take(line, size, err == nil) {
+		case len(line) > 0 && !j.take(line, err == nil):
 			return j.Report // of a version that is not known
-		}
-		if j.full {
-			break
-		}
-		if err != nil {
-			break
 		}
 	}
 	j.end()
 	return j.Report
 }
 
-// readLine reads a line with its line feed. Of one that is longer than limit it
-// returns the size alone.
-func readLine(in *bufio.Reader, buf []byte, limit int) ([]byte, int, error) {
-	size := 0
-	for {
-		part, err := in.ReadSlice('\n')
-		size += len(part)
-		if size <= limit {
-			buf = append(buf, part...)
-		}
-		if size > maxLine {
-			return nil, size, fmt.Errorf("the line has more than %d bytes", maxLine)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			if size > limit {
-				buf = nil
-			}
-			return buf, size, err
-		}
-	}
-}
-
 // take checks a line; false ends the journal.
-func (j *journal) take(line []byte, size int, whole bool) bool {
-	if line == nil {
-		j.note(j.line, "", "a line of %d bytes was not looked into", size)
-		j.unread()
-		return true
-	}
-	var r struct {
-		ID     json.RawMessage `json:"id"`
-		Parent json.RawMessage `json:"parent_id"`
-		Type   json.RawMessage `json:"type"`
-		Time   json.RawMessage `json:"time"`
-		Data   json.RawMessage `json:"data"`
-	}
-	if err := json.Unmarshal(line, &r); err != nil {
+func (j *journal) take(line []byte, whole bool) bool {
+	line = bytes.TrimSpace(line)
+	if err := json.Unmarshal(line, new(json.RawMessage)); err != nil || trajectories.KindOf(line) != "an object" {
 		switch {
 		case !whole && j.header:
 			j.note(j.line, "", "the last line is torn, and counts for nothing")
 		case !whole:
 			j.problem(j.line, "", "torn before the header was written")
 			j.header = true // is said
+		case err != nil:
+			j.problem(j.line, "", "not a record: %s", schema.Explain(err))
+			j.unread()
 		default:
-			j.problem(j.line, "", "not a record: %s", plain(err))
+			j.problem(j.line, "", "not a record: an object is needed, this is %s", trajectories.KindOf(line))
 			j.unread()
 		}
 		return true
@@ -122,13 +80,8 @@ func (j *journal) take(line []byte, size int, whole bool) bool {
 		j.problem(j.line, "", "not UTF-8")
 	}
 	j.twice("", line)
-	rec := trajectories.Record{
-		ID:     field[int](j, "id", r.ID),
-		Parent: field[int](j, "parent_id", r.Parent),
-		Type:   field[trajectories.Type](j, "type", r.Type),
-		Time:   field[time.Time](j, "time", r.Time),
-		Data:   r.Data,
-	}
+	var rec trajectories.Record
+	j.fields.Read(line, &rec, "id", "parent_id", "type", "time", "data")
 	j.place(rec)
 	return j.record(rec)
 }
@@ -137,22 +90,6 @@ func (j *journal) take(line []byte, size int, whole bool) bool {
 func (j *journal) unread() {
 	j.blind = true
 	j.talk.unread()
-}
-
-// field reads a part of a record, which may not be missing.
-func field[T any](j *journal, name string, raw json.RawMessage) T {
-	var v T
-	switch {
-	case raw == nil:
-		j.problem(j.line, name, "required field is missing")
-	case string(raw) == "null":
-		j.problem(j.line, name, "%s is needed, this is null", wanted(v))
-	default:
-		if err := json.Unmarshal(raw, &v); err != nil {
-			j.problem(j.line, name, "%s is needed, this is %s", wanted(v), trajectories.KindOf(raw))
-		}
-	}
-	return v
 }
 
 // place checks where a record stands in the tree: ids count up from 1, and each
@@ -215,10 +152,9 @@ func (j *journal) record(r trajectories.Record) bool {
 		j.problem(j.line, "type", "only the first record is the header")
 	}
 	if k := trajectories.KindOf(r.Data); k != "an object" {
-		if r.Data == nil {
-			k = "nothing"
+		if r.Data != nil { // else it is said
+			j.problem(j.line, "data", "an object is needed, this is %s", k)
 		}
-		j.problem(j.line, "data", "an object is needed, this is %s", k)
 		return true
 	}
 	known, ok := shapes[r.Type]
@@ -300,7 +236,7 @@ func (j *journal) twice(path string, object []byte) {
 		}
 		key, _ := t.(string)
 		if keys[key] {
-			j.problem(j.line, join(path, clip(key)), "the key is there twice")
+			j.problem(j.line, strings.TrimPrefix(path+"."+schema.Key(key), "."), "the key is there twice")
 		}
 		keys[key] = true
 		if dec.Decode(&value) != nil {

@@ -1,304 +1,260 @@
 package check
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/formats/schema"
 )
+
+// trajFile is what mini-swe-agent writes.
+type trajFile struct {
+	Format     string            `json:"trajectory_format" schema:"required"`
+	InstanceID string            `json:"instance_id"`
+	Info       trajInfo          `json:"info" schema:"required"`
+	Messages   []json.RawMessage `json:"messages" schema:"required"`
+}
+
+type trajInfo struct {
+	Stats struct {
+		Cost  json.RawMessage `json:"instance_cost" schema:"required"` // null where nobody knows it, as mini has it
+		Calls int             `json:"api_calls" schema:"required"`
+	} `json:"model_stats" schema:"required"`
+	Config struct {
+		Agent           json.RawMessage `json:"agent" schema:"required,object"`
+		AgentType       string          `json:"agent_type"`
+		Model           json.RawMessage `json:"model" schema:"required,object"`
+		ModelType       string          `json:"model_type"`
+		Environment     json.RawMessage `json:"environment" schema:"required,object"`
+		EnvironmentType string          `json:"environment_type"`
+	} `json:"config" schema:"required"`
+	MiniVersion string `json:"mini_version" schema:"required"`
+	ExitStatus  string `json:"exit_status"`
+	Submission  string `json:"submission"`
+	Exception   string `json:"exception_str"`
+	Traceback   string `json:"traceback"`
+}
+
+// trajMessage is a message; those of the Responses API have no role.
+type trajMessage struct {
+	Role      *string         `json:"role"`
+	Object    json.RawMessage `json:"object"`
+	Type      json.RawMessage `json:"type"`
+	Content   json.RawMessage `json:"content" schema:"notnull"`
+	Reasoning string          `json:"reasoning_content"`
+	Calls     []trajCall      `json:"tool_calls"`
+	CallID    string          `json:"tool_call_id"`
+	Timestamp float64         `json:"timestamp"`
+	Extra     json.RawMessage `json:"extra" schema:"object"`
+}
+
+type trajCall struct {
+	ID       string `json:"id" schema:"required"`
+	Function struct {
+		Name      string          `json:"name" schema:"required"`
+		Arguments json.RawMessage `json:"arguments" schema:"required"` // a string, or the object
+	} `json:"function" schema:"required"`
+}
+
+type trajPart struct {
+	Type string `json:"type" schema:"required"`
+	Text string `json:"text"`
+}
+
+// trajExtra is what release 2 puts beside a message.
+type trajExtra struct {
+	Timestamp  float64 `json:"timestamp"`
+	Cost       float64 `json:"cost"`
+	RawOutput  string  `json:"raw_output"`
+	ReturnCode int     `json:"returncode"`
+	Interrupt  string  `json:"interrupt_type"`
+	Asked      int     `json:"n_actions"`
+}
+
+// trajActions are the commands of a reply, of release 2 alone.
+type trajActions struct {
+	Actions []struct {
+		Command string `json:"command" schema:"required"`
+		CallID  string `json:"tool_call_id"`
+	} `json:"actions"`
+}
+
+type trajExit struct {
+	Status     string `json:"exit_status"`
+	Submission string `json:"submission"`
+}
 
 // traj checks what mini-swe-agent writes, release 1 or 2, or a bare list of
 // messages.
 func (r *Report) traj(data []byte) {
 	r.Format = "mini-swe-agent"
-	if !utf8.Valid(data) {
-		r.problem(0, "", "not UTF-8")
+	t := turns{Reader: schema.New("", func(path, reason string) { r.problem(0, path, "%s", reason) })}
+	switch {
+	case !utf8.Valid(data):
+		t.Wrong("not UTF-8")
 		return
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var root any
-	if !json.Valid(data) { // all of it, not its first value
-		err := json.Unmarshal(data, new(json.RawMessage))
-		r.problem(0, "", "not JSON: %s", syntaxAt(data, err))
+	case !json.Valid(data):
+		t.Wrong("not JSON: %s", schema.SyntaxError(data))
 		return
-	}
-	if err := dec.Decode(&root); err != nil {
-		r.problem(0, "", "not JSON: %s", syntaxAt(data, err))
-		return
-	}
-	if list, ok := root.([]any); ok {
+	case strings.HasPrefix(strings.TrimLeft(string(data[:min(len(data), peek)]), " \t\r\n"), "["):
 		r.Format = "messages"
-		t := turns{Report: r}
-		t.all("messages", list)
+		var list []json.RawMessage
+		_ = json.Unmarshal(data, &list) // it is a list
+		t.all(list)
 		return
 	}
-	o := node{r, "", root}
-	format := o.want("trajectory_format", isString)
-	name, _ := format.v.(string)
-	switch name {
-	case trajectories.FormatV1, trajectories.FormatV2:
-		r.Format = name
-	case "":
-	default:
+	var f trajFile
+	read := json.RawMessage(strings.TrimSpace(string(data)))
+	if name := formatOf(read); name != "" && name != trajectories.FormatV1 && name != trajectories.FormatV2 {
 		r.problem(0, "trajectory_format", "%.60q is not known (known are %s and %s)", name, trajectories.FormatV1, trajectories.FormatV2)
 		return
 	}
-	o.may("instance_id", isString)
-	exit := r.info(o.want("info", isObject))
-	list, _ := o.want("messages", isList).v.([]any)
-	t := turns{Report: r, second: name == trajectories.FormatV2}
-	t.all("messages", list)
+	t.Read(read, &f)
+	if f.Format != "" {
+		r.Format = f.Format
+	}
+	if string(f.Info.Stats.Cost) == "null" {
+		r.note(0, "info.model_stats.instance_cost", "nobody knows what it cost")
+	} else if kind := trajectories.KindOf(f.Info.Stats.Cost); kind != "a number" && kind != "nothing" {
+		r.problem(0, "info.model_stats.instance_cost", "a number is needed, this is %s", kind)
+	}
+	t.second = f.Format == trajectories.FormatV2
+	t.all(f.Messages)
 	switch {
-	case !t.second || list == nil:
+	case !t.second || f.Messages == nil:
 	case t.exit == nil:
 		r.note(0, "messages", "there is no message of the role exit: the attempt has not ended")
-	case *t.exit != exit:
-		r.problem(0, "info.exit_status", "%.60q, and the exit message says %.60q", exit, *t.exit)
+	case *t.exit != f.Info.ExitStatus:
+		r.problem(0, "info.exit_status", "%.60q, and the exit message says %.60q", f.Info.ExitStatus, *t.exit)
 	}
 }
 
-// info checks the part with the totals, and returns the exit status.
-func (r *Report) info(o node) string {
-	stats := o.want("model_stats", isObject)
-	known, _ := stats.v.(map[string]any)
-	if cost, there := known["instance_cost"]; there && cost == nil { // as mini has it
-		r.note(0, stats.path+".instance_cost", "nobody knows what it cost")
-	} else {
-		stats.want("instance_cost", isNumber)
+// formatOf is the name of a format that a file gives.
+func formatOf(data json.RawMessage) string {
+	var f struct {
+		Format string `json:"trajectory_format"`
 	}
-	stats.want("api_calls", isWhole)
-	config := o.want("config", isObject)
-	for _, part := range []string{"agent", "model", "environment"} {
-		config.want(part, isObject)
-		config.may(part+"_type", isString)
-	}
-	o.want("mini_version", isString)
-	o.may("submission", isString)
-	o.may("exception_str", isString)
-	o.may("traceback", isString)
-	status, _ := o.may("exit_status", isString).v.(string)
-	return status
+	_ = json.Unmarshal(data, &f) // reading the whole says what is wrong
+	return f.Format
 }
 
-// turns are the messages of a file.
+// turns checks the messages of a file.
 type turns struct {
-	*Report
-	second bool // of release 2
-	calls  map[string]bool
-	exit   *string // the status
+	*schema.Reader
+	second bool            // of release 2
+	calls  map[string]bool // of the newest reply; true where one is answered
+	exit   *string         // the status
 }
 
-func (t *turns) all(path string, list []any) {
+func (t *turns) all(list []json.RawMessage) {
 	if len(list) == 0 {
-		t.problem(0, path, "at least one message is needed")
+		t.at("messages", "at least one message is needed")
 	}
-	for i, v := range list {
-		at := fmt.Sprintf("%s.%d", path, i)
+	for i, raw := range list {
+		at := fmt.Sprintf("messages.%d", i)
 		if t.exit != nil {
-			t.problem(0, at, "the message of the role exit is the last one, and this comes after it")
+			t.at(at, "the message of the role exit is the last one, and this comes after it")
 			return
 		}
-		t.turn(node{t.Report, at, v})
-		if t.full {
-			return
-		}
+		t.At(at, func() { t.turn(raw) })
 	}
 }
 
-func (t *turns) turn(m node) {
-	fields, ok := m.v.(map[string]any)
-	if !ok {
-		t.problem(0, m.path, "an object is needed, this is %s", wordFor(m.v))
+// at reports a problem with a part of the current value.
+func (t *turns) at(key, format string, args ...any) {
+	t.At(key, func() { t.Wrong(format, args...) })
+}
+
+func (t *turns) turn(raw json.RawMessage) {
+	var m trajMessage
+	if t.Read(raw, &m); trajectories.KindOf(raw) != "an object" {
 		return
 	}
-	m.may("timestamp", isNumber)
-	extra := m.may("extra", isObject)
-	if fields["role"] == nil && (fields["object"] == "response" || fields["type"] == "function_call_output") {
-		t.extra("", extra) // as the Responses API has it
+	if m.Role == nil && (string(m.Object) == `"response"` || string(m.Type) == `"function_call_output"`) {
+		t.extra("", m.Extra)
 		return
 	}
-	role, _ := m.want("role", isString).v.(string)
+	role := ""
+	if m.Role == nil {
+		t.at("role", "required field is missing")
+	} else {
+		role = *m.Role
+	}
 	if role != "" && !slices.Contains([]string{"system", "developer", "user", "assistant", "tool", "exit"}, role) {
-		t.problem(0, m.path+".role", "one of system, user, assistant, tool, exit is needed, got %.60q", role)
+		t.at("role", "one of system, user, assistant, tool, exit is needed, got %.60q", role)
 	}
-	t.content(m, fields, role)
-	m.may("reasoning_content", isString)
-	if role == "assistant" {
-		t.toolCalls(m.may("tool_calls", isList))
+	t.At("content", func() { t.content(m.Content, role) })
+	switch role {
+	case "assistant":
+		t.toolCalls(m.Calls)
+	case "tool":
+		t.At("tool_call_id", func() { t.answer(m.CallID) })
 	}
-	if id, _ := m.may("tool_call_id", isString).v.(string); role == "tool" {
-		switch answered, ok := t.calls[id]; {
-		case id == "":
-			t.problem(0, m.path+".tool_call_id", "required field is missing")
-		case !ok:
-			t.problem(0, m.path+".tool_call_id", "%.60q is no call of the assistant's last message", id)
-		case answered:
-			t.problem(0, m.path+".tool_call_id", "%.60q is answered twice", id)
-		default:
-			t.calls[id] = true
-		}
-	}
-	t.extra(role, extra)
+	t.extra(role, m.Extra)
 }
 
-func (t *turns) content(m node, fields map[string]any, role string) {
-	content, ok := fields["content"]
-	switch c := content.(type) {
-	case string:
-	case []any:
-		for i, p := range c {
-			part := node{t.Report, fmt.Sprintf("%s.content.%d", m.path, i), p}
-			part.want("type", isString)
-			part.may("text", isString)
-		}
-	case nil:
-		if role != "assistant" && !ok {
-			t.problem(0, m.path+".content", "required field is missing")
-		} else if role != "assistant" {
-			t.problem(0, m.path+".content", "a string or a list of parts is needed, this is null")
-		}
+// answer takes the id of the call that a message answers.
+func (t *turns) answer(id string) {
+	switch answered, ok := t.calls[id]; {
+	case id == "":
+		t.Wrong("required field is missing")
+	case !ok:
+		t.Wrong("%.60q is no call of the assistant's last message", id)
+	case answered:
+		t.Wrong("%.60q is answered twice", id)
 	default:
-		t.problem(0, m.path+".content", "a string or a list of parts is needed, this is %s", wordFor(c))
+		t.calls[id] = true
 	}
 }
 
-func (t *turns) toolCalls(list node) {
+// content checks a text or a list of parts; only a reply may have none.
+func (t *turns) content(raw json.RawMessage, role string) {
+	switch kind := trajectories.KindOf(raw); {
+	case kind == "a string", role == "assistant" && (kind == "null" || kind == "nothing"):
+	case kind == "a list":
+		t.Read(raw, &[]trajPart{})
+	case kind == "nothing":
+		t.Wrong("required field is missing")
+	default:
+		t.Wrong("a string or a list of parts is needed, this is %s", kind)
+	}
+}
+
+func (t *turns) toolCalls(calls []trajCall) {
 	t.calls = map[string]bool{}
-	all, _ := list.v.([]any)
-	for i, v := range all {
-		call := node{t.Report, fmt.Sprintf("%s.%d", list.path, i), v}
-		id, _ := call.want("id", isString).v.(string)
-		f := call.want("function", isObject)
-		f.want("name", isString)
-		if a := f.child("arguments"); a.v == nil {
-			f.want("arguments", isString)
-		} else if !isString.is(a.v) && !isObject.is(a.v) {
-			t.problem(0, a.path, "a string is needed, this is %s", wordFor(a.v))
+	for i, c := range calls {
+		if kind := trajectories.KindOf(c.Function.Arguments); kind != "a string" && kind != "an object" && kind != "nothing" {
+			t.at(fmt.Sprintf("tool_calls.%d.function.arguments", i), "a string is needed, this is %s", kind)
 		}
-		if _, ok := t.calls[id]; ok {
-			t.problem(0, call.path+".id", "%.60q is there twice", id)
+		if _, ok := t.calls[c.ID]; ok {
+			t.at(fmt.Sprintf("tool_calls.%d.id", i), "%.60q is there twice", c.ID)
 		}
-		t.calls[id] = false
+		t.calls[c.ID] = false
 	}
 }
 
 // extra checks what release 2 puts beside its messages.
-func (t *turns) extra(role string, x node) {
+func (t *turns) extra(role string, raw json.RawMessage) {
 	if role == "exit" {
-		status, _ := x.may("exit_status", isString).v.(string)
-		x.may("submission", isString)
-		t.exit = &status
+		t.exit = new(string)
+	}
+	if trajectories.KindOf(raw) != "an object" {
 		return
 	}
-	x.may("timestamp", isNumber)
-	x.may("cost", isNumber)
-	x.may("raw_output", isString)
-	x.may("returncode", isWhole)
-	x.may("interrupt_type", isString)
-	x.may("n_actions", isWhole)
-	if !t.second {
-		return
-	}
-	actions := x.may("actions", isList)
-	all, _ := actions.v.([]any)
-	for i, a := range all {
-		n := node{t.Report, fmt.Sprintf("%s.%d", actions.path, i), a}
-		n.want("command", isString)
-		n.may("tool_call_id", isString)
-	}
-}
-
-// node is a value, and where it stands.
-type node struct {
-	r    *Report
-	path string
-	v    any
-}
-
-// sort is a kind of value.
-type sort struct {
-	name string
-	is   func(any) bool
-}
-
-var (
-	isString = sort{"a string", func(v any) bool { _, ok := v.(string); return ok }}
-	isList   = sort{"a list", func(v any) bool { _, ok := v.([]any); return ok }}
-	isObject = sort{"an object", func(v any) bool { _, ok := v.(map[string]any); return ok }}
-	isNumber = sort{"a number", func(v any) bool { _, ok := v.(json.Number); return ok }}
-	isWhole  = sort{"a whole number", func(v any) bool {
-		n, ok := v.(json.Number)
-		if !ok {
-			return false
+	t.At("extra", func() {
+		if role == "exit" {
+			var x trajExit
+			t.Read(raw, &x)
+			t.exit = &x.Status
+			return
 		}
-		f, err := strconv.ParseFloat(string(n), 64)
-		return err == nil && f == math.Trunc(f)
-	}}
-)
-
-// child is a field of an object; its value is nil where it is missing.
-func (n node) child(key string) node {
-	o, _ := n.v.(map[string]any)
-	return node{n.r, join(n.path, key), o[key]}
-}
-
-// want is a field that must be there; nothing more is said of an object that is
-// none itself.
-func (n node) want(key string, s sort) node {
-	c := n.child(key)
-	if o, ok := n.v.(map[string]any); ok {
-		if _, there := o[key]; !there {
-			n.r.problem(0, c.path, "required field is missing")
-			return node{n.r, c.path, nil}
+		t.Read(raw, &trajExtra{})
+		if t.second {
+			t.Read(raw, &trajActions{})
 		}
-		if c.v == nil {
-			n.r.problem(0, c.path, "%s is needed, this is null", s.name)
-		}
-	} else if n.path == "" || n.v != nil {
-		n.r.problem(0, n.path, "an object is needed, this is %s", wordFor(n.v))
-	}
-	return n.fits(c, s)
-}
-
-// may is a field that may be missing, or null.
-func (n node) may(key string, s sort) node { return n.fits(n.child(key), s) }
-
-func (n node) fits(c node, s sort) node {
-	if c.v != nil && !s.is(c.v) {
-		n.r.problem(0, c.path, "%s is needed, this is %s", s.name, wordFor(c.v))
-		c.v = nil
-	}
-	return c
-}
-
-func wordFor(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "a string"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "an object"
-	case bool:
-		return "true or false"
-	}
-	return "a number"
-}
-
-// syntaxAt says on which line a mistake is.
-func syntaxAt(data []byte, err error) string {
-	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at := min(max(0, int(s.Offset)), len(data))
-		return fmt.Sprintf("line %d: %v", 1+bytes.Count(data[:at], []byte("\n")), err)
-	}
-	return plain(err)
+	})
 }

@@ -26,7 +26,7 @@ func TestTraj(t *testing.T) {
 		"release 1":        {old: "mini-swe-agent-1.1", new: "mini-swe-agent-1"},
 		"a total":          {old: `"instance_cost":0.5`, new: `"instance_cost":"0.5"`, want: []string{"info.model_stats.instance_cost: a number is needed, this is a string"}},
 		"an unknown total": {old: `"instance_cost":0.5`, new: `"instance_cost":null`},
-		"calls":            {old: `"api_calls":1`, new: `"api_calls":1.5`, want: []string{"info.model_stats.api_calls: a whole number is needed, this is a number"}},
+		"calls":            {old: `"api_calls":1`, new: `"api_calls":1.5`, want: []string{"info.model_stats.api_calls: a whole number is needed, this is 1.5"}},
 		"no totals":        {old: `"model_stats":{"instance_cost":0.5,"api_calls":1},`, want: []string{"info.model_stats: required field is missing"}},
 		"no info":          {old: `"info"`, new: `"infos"`, want: []string{"info: required field is missing", `info.exit_status: "", and the exit message says "Submitted"`}},
 		"no format":        {old: `"trajectory_format"`, new: `"format"`, want: []string{"trajectory_format: required field is missing"}},
