@@ -1,12 +1,16 @@
 #!/bin/sh
 # Builds the program that runs inside sandboxes, for every architecture that
-# mini embeds. The same source and Go version give the same bytes: the helper
-# is known by its hash.
+# mini embeds, and compresses it. The same source and Go version give the same
+# bytes: the helper is known by the hash of what is compressed.
 set -eu
 cd "$(dirname "$0")/.."
 for arch in ${HELPER_ARCHS:-amd64 arm64}; do
 	CGO_ENABLED=0 GOOS=linux GOARCH=$arch GOAMD64=v1 GOFLAGS=-mod=readonly \
 		go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' \
 		-o "env/helper/binaries/mini-helper-linux-$arch" ./cmd/mini-helper
-	(cd env/helper/binaries && sha256sum "mini-helper-linux-$arch" >"mini-helper-linux-$arch.sha256")
+	(
+		cd env/helper/binaries
+		sha256sum "mini-helper-linux-$arch" >"mini-helper-linux-$arch.sha256"
+		gzip -9nf "mini-helper-linux-$arch"
+	)
 done

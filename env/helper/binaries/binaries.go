@@ -7,11 +7,13 @@
 package binaries
 
 import (
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -72,7 +74,7 @@ func read(fsys fs.FS, arch string) ([]byte, string, error) {
 	if !slices.Contains(architectures, arch) {
 		return nil, "", fmt.Errorf("no sandbox helper for architecture %q: there are %q", arch, architectures)
 	}
-	b, err := fs.ReadFile(fsys, Name(arch))
+	b, err := load(fsys, Name(arch))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", fmt.Errorf("find %s: %w", Name(arch), ErrNotBuilt)
 	}
@@ -81,4 +83,21 @@ func read(fsys fs.FS, arch string) ([]byte, string, error) {
 	}
 	sum := sha256.Sum256(b)
 	return b, hex.EncodeToString(sum[:]), nil
+}
+
+// load returns a file as it is, or the contents of its compressed form.
+func load(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name + ".gz")
+	if errors.Is(err, fs.ErrNotExist) {
+		return fs.ReadFile(fsys, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }
