@@ -10,26 +10,6 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// TestVerbatim tries every byte in every place of a text that is longer than what
-// is looked at in one go.
-func TestVerbatim(t *testing.T) {
-	for b := range 256 {
-		c := byte(b)
-		same := c >= ' ' && c < 0x80 && c != '"' && c != '\\'
-		for at := range 20 {
-			text := []byte("all of this is as it is, ~!#[]^_")[:20]
-			text[at] = c
-			want := at
-			if same {
-				want = len(text)
-			}
-			if got := Verbatim(text); got != want || Verbatim(string(text)) != want {
-				t.Errorf("%q: %d and %d, want %d", text, got, Verbatim(string(text)), want)
-			}
-		}
-	}
-}
-
 func TestLean(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"cost":1,"raw":{"a":"}","b":[{}]},"error":"x"}`: `{"cost":1,"error":"x"}`,

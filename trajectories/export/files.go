@@ -12,50 +12,43 @@ import (
 	"github.com/minibench/mini/trajectories/atif"
 )
 
-// attemptFiles are a file an attempt.
-type attemptFiles struct {
-	dir, format string
-	files       []File
-}
-
-// name is where the file of an attempt goes, as mini-swe-agent lays out a run:
-// in a folder of its instance, below that of its run where there are several.
-func (s *attemptFiles) name(a Attempt, suffix string) string {
-	name := a.InstanceID
-	if a.Several {
-		name += fmt.Sprintf(".%d", a.Number)
-	}
-	return filepath.Join(a.Folder, a.InstanceID, name+suffix)
-}
-
-func (s *attemptFiles) file(it *Item, lost losses) ([]File, error) {
+// writeFile writes the file of an attempt, for formats with one an attempt: in a
+// folder of its instance, as mini-swe-agent lays out a run, below that of its run
+// where there are several.
+func (e *exporter) writeFile(it *Item, lost losses) (File, error) {
 	if !filepath.IsLocal(it.InstanceID) || strings.ContainsAny(it.InstanceID, `/\`) {
-		return nil, Refusal("an instance whose id cannot name a file")
+		return File{}, Refusal("an instance whose id cannot name a file")
 	}
-	suffix, write := ".traj.json", writeTraj
-	if s.format == ATIF {
-		suffix, write = ".json", writeATIF
+	name := it.InstanceID
+	if it.from.Several {
+		name += fmt.Sprintf(".%d", it.from.Number)
 	}
-	f := File{Name: s.name(it.from, suffix)}
-	path := filepath.Join(s.dir, f.Name)
+	f := File{Name: filepath.Join(it.from.Folder, it.InstanceID, name+".traj.json")}
+	if e.format.name == ATIF {
+		f.Name = strings.TrimSuffix(f.Name, ".traj.json") + ".json"
+	}
+	path := filepath.Join(e.out.tmp, f.Name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // results are for sharing
-		return nil, err
+		return File{}, err
 	}
-	if err := write(it, path, lost); err != nil {
-		return nil, err
+	var err error
+	if e.format.name == ATIF {
+		err = writeATIF(it, path, lost)
+	} else { // of the transcript, not the journal: what the filters took out is only out of that
+		err = trajectories.DeriveFrom(it.Records(), path)
 	}
+	if err == nil {
+		f.Bytes, err = sizeOf(path)
+	}
+	return f, err
+}
+
+func sizeOf(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	f.Bytes = info.Size()
-	return []File{f}, nil
-}
-
-// writeTraj makes the file of the transcript, not of the journal: what the sieve
-// took out is only out of that.
-func writeTraj(it *Item, path string, _ losses) error {
-	return trajectories.DeriveFrom(it.Records(), path)
+	return info.Size(), nil
 }
 
 func writeATIF(it *Item, path string, lost losses) (err error) {
@@ -72,57 +65,30 @@ func writeATIF(it *Item, path string, lost losses) (err error) {
 	return errors.Join(err, out.Flush())
 }
 
-func (s *attemptFiles) put(w written) error {
-	s.files = append(s.files, w.files...)
-	return nil
-}
-
-func (s *attemptFiles) finish() ([]File, error) { return s.files, nil }
-
-func (s *attemptFiles) abandon() error { return nil }
-
-// predictions are one preds.json.
-type predictions struct {
-	dir  string
-	list map[string]trajectories.Prediction
-}
-
-func newPredictions(dir string) *predictions {
-	return &predictions{dir: dir, list: map[string]trajectories.Prediction{}}
-}
-
-func (p *predictions) file(it *Item, _ losses) ([]File, error) {
+// predict enters an attempt into preds.json.
+func (e *exporter) predict(it *Item) error {
 	if o := it.Outcome; o == nil || !o.Class.Counts() {
-		return nil, Refusal("an attempt that is no result")
+		return Refusal("an attempt that is no result")
 	}
-	return nil, nil
-}
-
-func (p *predictions) put(w written) error {
-	it := w.items[0]
-	if other, ok := p.list[it.InstanceID]; ok {
+	if other, ok := e.preds[it.InstanceID]; ok {
 		return wrong("%s: two attempts, of %s and of %s, and preds.json has place for one; choose with --select, and export runs one by one",
 			it.InstanceID, other.Model, it.Header.ModelName)
 	}
-	p.list[it.InstanceID] = trajectories.Prediction{
+	e.preds[it.InstanceID] = trajectories.Prediction{
 		Model: it.Header.ModelName, InstanceID: it.InstanceID, Patch: strings.ToValidUTF8(string(it.Outcome.Submission), "\ufffd"),
 	}
 	return nil
 }
 
-func (p *predictions) finish() ([]File, error) {
-	if len(p.list) == 0 {
-		return nil, nil
+func (e *exporter) writePredictions() error {
+	if len(e.preds) == 0 {
+		return nil
 	}
-	path := filepath.Join(p.dir, "preds.json")
-	if err := trajectories.WritePredictions(path, p.list); err != nil {
-		return nil, err
+	path := filepath.Join(e.out.tmp, "preds.json")
+	if err := trajectories.WritePredictions(path, e.preds); err != nil {
+		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	return []File{{Name: "preds.json", Rows: len(p.list), Bytes: info.Size()}}, nil
+	size, err := sizeOf(path)
+	e.report.Files = []File{{Name: "preds.json", Rows: len(e.preds), Bytes: size}}
+	return err
 }
-
-func (p *predictions) abandon() error { return nil }

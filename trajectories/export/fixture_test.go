@@ -191,7 +191,7 @@ func run(t *testing.T, o export.Options, items ...*export.Item) (string, export.
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := export.Run(t.Context(), export.Config{Options: o, Dir: dir, Workers: 3, Tools: [][]byte{tools}}, attempts(items...))
+	r, err := export.Run(t.Context(), export.Config{Options: o, Dir: dir, Workers: 3, Tools: []json.RawMessage{tools}}, attempts(items...))
 	if err != nil {
 		t.Fatal(err)
 	}

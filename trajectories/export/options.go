@@ -23,7 +23,7 @@ const (
 // Formats are the names of all formats, those for trainers first.
 func Formats() []string {
 	var names []string
-	for _, f := range forms {
+	for _, f := range formats() {
 		names = append(names, f.name)
 	}
 	return names
@@ -88,7 +88,7 @@ var ErrOptions = errors.New("options")
 // Checked fills in what was left out, or says what does not fit together. The
 // words are those of the command line.
 func (o Options) Checked() (Options, error) {
-	f, ok := formOf(o.Format)
+	f, ok := formatOf(o.Format)
 	if !ok {
 		return o, wrong("--format: %.60q is not one of %s", o.Format, strings.Join(Formats(), ", "))
 	}
@@ -110,11 +110,11 @@ func (o Options) Checked() (Options, error) {
 	case o.Faults == MaskFaults && !f.masks:
 		return o, wrong("--format-errors mask: %s cannot say that a reply is not learned; take drop, or one of %s",
 			f.name, strings.Join(masking(), ", "))
-	case o.Parquet && f.columns == nil:
+	case o.Parquet && f.rows == nil:
 		return o, wrong("--parquet: %s has files of its own", f.name)
 	case o.ShardRows < 0 || o.ShardBytes < 0:
 		return o, wrong("--shard-rows and --shard-size: at least 1")
-	case (o.ShardRows > 0 || o.ShardBytes > 0) && f.columns == nil:
+	case (o.ShardRows > 0 || o.ShardBytes > 0) && f.rows == nil:
 		return o, wrong("--shard-rows and --shard-size are for rows; %s has files of its own", f.name)
 	case f.arguments == Text && o.Arguments == Object:
 		return o, wrong("--tool-arguments object: %s takes them as text", f.name)
@@ -143,7 +143,7 @@ func oneOf[T ~string](flag string, value *T, known ...T) error {
 // masking are the formats that tell replies that are learned from others.
 func masking() []string {
 	var names []string
-	for _, f := range forms {
+	for _, f := range formats() {
 		if f.masks {
 			names = append(names, f.name)
 		}

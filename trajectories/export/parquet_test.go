@@ -1,6 +1,7 @@
 package export_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -142,12 +143,12 @@ func TestParquetRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := export.Config{Options: export.Options{Format: export.OpenAI, Parquet: true}, Dir: dir, Tools: [][]byte{tools}}
+	cfg := export.Config{Options: export.Options{Format: export.OpenAI, Parquet: true}, Dir: dir, Tools: []json.RawMessage{tools}}
 	r, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", mixed)))
 	if !errors.Is(err, export.ErrNothing) || len(r.Dropped) != 1 {
 		t.Errorf("a call with an argument that the tool has not: %v, %v", err, r.Dropped)
 	}
-	cfg.Tools = append(cfg.Tools, []byte(`[{"type":"function","function":{"name":"edit","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}}]`))
+	cfg.Tools = append(cfg.Tools, json.RawMessage(`[{"type":"function","function":{"name":"edit","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}}]`))
 	if _, err := export.Run(t.Context(), cfg, attempts(item("a__b-1", 1, "", calling()))); !errors.Is(err, export.ErrOptions) {
 		t.Errorf("two sets of tools: %v", err)
 	}

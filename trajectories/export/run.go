@@ -1,14 +1,43 @@
+// Package export turns attempts into what trains models: the conversation forms
+// of the usual trainers, and the files of other tools.
 package export
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/minibench/mini/trajectories"
 )
+
+// Item is one attempt on its way out.
+type Item struct {
+	*trajectories.Transcript
+	// Run is the folder of the run, Journal the file, SHA256 that of its bytes.
+	Run, Journal, SHA256 string
+	InstanceID           string
+	Attempt              int
+	// Sample is which of several attempts that were asked for it is, from 1 on.
+	Sample int
+	// Repo is "owner/name" as the dataset has it, or what the instance's id says;
+	// empty where neither does.
+	Repo string
+	// Dataset is the set that the run was on, as its manifest names it.
+	Dataset string
+	// Verdict is the class of the evaluation of this attempt's submission
+	// ("resolved", "unresolved", ...); empty before there is one.
+	Verdict string
+	// Flags are what the evaluation found suspect in the submission.
+	Flags []string
+	// Tokens is how long the conversation is, by the tokenizer that was asked
+	// for, else as the provider counted the last prompt and reply; 0 is unknown.
+	Tokens int64
+
+	from Attempt // as Run was given it
+}
 
 // Attempt is one that is to be exported, before it is read.
 type Attempt struct {
@@ -36,11 +65,12 @@ type Config struct {
 	// time. What it returns is called in the order of the attempts, and gives those
 	// that are kept by then: this one or not, and maybe others that waited. Sifted
 	// is called after the last one; its error keeps the export from being made.
-	// Without them everything is kept.
+	// Without them everything is kept. All other functions are called by the
+	// goroutine of Run.
 	Sieve  func(*Item) (take func() []*Item)
 	Sifted func() error
 	// Split is the name of the split that an attempt belongs to, one of Splits;
-	// nil puts everything into one. It is called for several at a time.
+	// nil puts everything into one.
 	Split  func(*Item) string
 	Splits []string
 	// Wrote is told of each attempt that became rows; rows that are made of
@@ -50,7 +80,7 @@ type Config struct {
 	Workers int
 	// Tools are all sets of tools that attempts were offered; a parquet file has
 	// to know them before its first row.
-	Tools [][]byte
+	Tools []json.RawMessage
 	// Manifest writes what the caller knows beside the report into the folder,
 	// when all rows are there.
 	Manifest func(dir string, r Report) error
@@ -94,233 +124,223 @@ var ErrNothing = errors.New("nothing to export")
 // report.
 func Run(ctx context.Context, cfg Config, attempts []Attempt) (Report, error) {
 	e := &exporter{cfg: cfg, report: Report{Attempts: len(attempts), Dropped: map[string]int{}, Losses: losses{}}}
-	var err error
-	if e.cfg.Options, err = cfg.Checked(); err != nil {
-		return e.report, err
-	}
-	e.form, _ = formOf(e.cfg.Format)
-	e.cfg.Workers = max(e.cfg.Workers, 1)
-	if e.cfg.Parquet {
-		tools, err := toolColumns(cfg.Tools, e.cfg.Arguments)
-		if err != nil {
-			return e.report, err
-		}
-		e.schema = newSchema(e.form.columns(tools, e.cfg.Options))
-	}
-	if e.out, err = newFolder(cfg.Dir, cfg.Replace); err != nil {
-		return e.report, err
-	}
-	defer e.out.abandon()
-	if e.sink, err = e.newSink(); err != nil {
-		return e.report, err
-	}
-	if err := e.stream(ctx, attempts); err != nil {
-		return e.report, errors.Join(err, e.sink.abandon())
-	}
-	if e.report.Files, err = e.sink.finish(); err != nil {
-		return e.report, err
-	}
-	e.report.Sifted = e.report.Attempts - e.report.Exported - len(e.report.Unread)
-	for _, n := range e.report.Dropped {
-		e.report.Sifted -= n
-	}
-	for _, f := range e.report.Files {
-		e.report.Bytes += f.Bytes
-	}
-	if e.report.Exported == 0 {
-		return e.report, ErrNothing
-	}
-	if err := e.describe(); err != nil {
-		return e.report, err
-	}
-	return e.report, e.out.commit()
+	err := e.run(ctx, attempts)
+	return e.report, err
 }
 
 // exporter is one export.
 type exporter struct {
 	cfg    Config
-	form   form
+	format format
 	out    *folder
-	sink   sink
-	schema *schema // of parquet files; nil for others
+	shards *shards                            // of formats with rows
+	preds  map[string]trajectories.Prediction // of preds.json
+	same   []*Item                            // attempts on one instance, which make rows together
 	report Report
-	free   sync.Pool // of writers
+}
+
+func (e *exporter) run(ctx context.Context, attempts []Attempt) (err error) {
+	if e.cfg.Options, err = e.cfg.Checked(); err != nil {
+		return err
+	}
+	e.format, _ = formatOf(e.cfg.Format)
+	e.shards = &shards{o: e.cfg.Options, enc: newEncoder(), open: map[string]*shard{}, count: map[string]int{}, splits: e.cfg.Splits}
+	if len(e.shards.splits) == 0 {
+		e.shards.splits = []string{OneSplit}
+	}
+	if e.cfg.Parquet {
+		tools, args, err := toolColumns(e.cfg.Tools, e.cfg.Arguments)
+		if err != nil {
+			return err
+		}
+		e.shards.schema = newSchema(e.format.columns(tools, args))
+	}
+	e.preds = map[string]trajectories.Prediction{}
+	if e.out, err = newFolder(e.cfg.Dir, e.cfg.Replace); err != nil {
+		return err
+	}
+	defer e.out.abandon()
+	defer e.shards.abandon()
+	e.shards.dir = e.out.tmp
+	if err := e.stream(ctx, attempts); err != nil {
+		return err
+	}
+	return e.finish()
+}
+
+// finish completes the files and the folder.
+func (e *exporter) finish() (err error) {
+	r := &e.report
+	switch {
+	case e.format.rows != nil:
+		r.Files, err = e.shards.finish()
+	case e.format.name == Preds:
+		err = e.writePredictions()
+	}
+	if err != nil {
+		return err
+	}
+	r.Sifted = r.Attempts - r.Exported - len(r.Unread)
+	for _, n := range r.Dropped {
+		r.Sifted -= n
+	}
+	for _, f := range r.Files {
+		r.Bytes += f.Bytes
+	}
+	if r.Exported == 0 {
+		return ErrNothing
+	}
+	if e.format.name == ShareGPT {
+		if err := writeDatasetInfo(e.out.tmp, r.Files); err != nil {
+			return err
+		}
+	}
+	if e.cfg.Manifest != nil {
+		if err := e.cfg.Manifest(e.out.tmp, *r); err != nil {
+			return err
+		}
+	}
+	return e.out.commit()
 }
 
 // loaded is an attempt that was read, and how the sieve is asked for it; or why
 // it was not read.
 type loaded struct {
-	item *Item
 	take func() []*Item
 	err  error
 }
 
-// batch are attempts that make rows together; or why one was not read.
-type batch struct {
-	items []*Item
-	err   error
-}
-
-// written are the rows of a batch.
-type written struct {
-	batch
-	split string
-	rows  *writer
-	files []File
-	why   Refusal // there are none
-}
-
-// stream reads attempts, asks the sieve, and writes what it keeps. Reading and
-// writing go side by side; the sieve, and the files, have the order of the
-// attempts.
-func (e *exporter) stream(ctx context.Context, attempts []Attempt) error {
-	g, ctx := errgroup.WithContext(ctx)
-	todo := make(chan Attempt)
-	g.Go(func() error {
-		defer close(todo)
-		for _, a := range attempts {
-			if err := send(ctx, todo, a); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	read := ordered(ctx, g, e.cfg.Workers, todo, e.read)
-	batches := make(chan batch)
-	g.Go(func() error {
-		defer close(batches)
-		return e.sift(ctx, read, batches)
-	})
-	for w := range ordered(ctx, g, e.cfg.Workers, batches, e.write) {
-		if err := e.take(w); err != nil {
-			g.Go(func() error { return err })
-			break
-		}
-	}
-	return g.Wait()
-}
-
-func send[T any](ctx context.Context, to chan<- T, v T) error {
-	select {
-	case to <- v:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (e *exporter) read(a Attempt) (loaded, error) {
+func (e *exporter) read(a Attempt) loaded {
 	it, err := a.Read()
 	if err != nil {
-		return loaded{err: err}, nil //nolint:nilerr // one attempt that cannot be read ends no export
+		return loaded{err: err}
 	}
 	it.from = a
-	l := loaded{item: it, take: func() []*Item { return []*Item{it} }}
 	if e.cfg.Sieve != nil {
-		l.take = e.cfg.Sieve(it)
+		return loaded{take: e.cfg.Sieve(it)}
 	}
-	return l, nil
+	return loaded{take: func() []*Item { return []*Item{it} }}
 }
 
-// sift asks the sieve, and puts together what makes rows together.
-func (e *exporter) sift(ctx context.Context, read <-chan loaded, batches chan<- batch) error {
-	var same []*Item // attempts on one instance, for pairs
-	flush := func() error {
-		items := same
-		same = nil
-		if len(items) == 0 {
-			return nil
-		}
-		return send(ctx, batches, batch{items: items})
-	}
-	for l := range read {
-		if l.err != nil {
-			if err := send(ctx, batches, batch{err: l.err}); err != nil {
-				return err
+// stream reads attempts, several at a time, and in their order asks the sieve and
+// writes what it keeps.
+func (e *exporter) stream(ctx context.Context, attempts []Attempt) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer cancel()
+	// Of the attempts that are read, one is waited for and one is in hand.
+	queue := make(chan chan loaded, max(e.cfg.Workers-1, 0))
+	readers.Go(func() {
+		defer close(queue)
+		for _, a := range attempts {
+			answer := make(chan loaded, 1)
+			select {
+			case queue <- answer:
+			case <-ctx.Done():
+				return
 			}
+			readers.Go(func() { answer <- e.read(a) })
+		}
+	})
+	for answer := range queue {
+		l := <-answer
+		if ctx.Err() != nil {
+			break
+		}
+		if l.err != nil {
+			e.report.Unread = append(e.report.Unread, l.err.Error())
 			continue
 		}
 		for _, it := range l.take() {
-			if e.form.name != DPO || len(same) > 0 && same[0].InstanceID != it.InstanceID {
-				if err := flush(); err != nil {
-					return err
-				}
+			if err := e.add(it); err != nil {
+				return err
 			}
-			same = append(same, it)
 		}
 	}
-	if err := flush(); err != nil || e.cfg.Sifted == nil {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := e.flush(); err != nil || e.cfg.Sifted == nil {
 		return err
 	}
 	return e.cfg.Sifted()
 }
 
-// write makes the rows of a batch.
-func (e *exporter) write(b batch) (written, error) {
-	w := written{batch: b}
-	if b.err != nil {
-		return w, nil //nolint:nilerr // it goes on its way, to be named in the report
-	}
-	if free, ok := e.free.Get().(*writer); ok {
-		w.rows = free
-	} else {
-		w.rows = newWriter(e.cfg.Options)
-	}
-	if e.cfg.Split != nil {
-		w.split = e.cfg.Split(b.items[0])
-	}
-	var err error
-	if e.form.write == nil {
-		w.files, err = e.sink.file(b.items[0], w.rows.lost)
-	} else if err = e.form.write(w.rows, b.items); err == nil && e.schema != nil {
-		err = w.rows.shred(e.schema)
-	}
-	if why := Refusal(""); errors.As(err, &why) {
-		w.why, err = why, nil
-	}
-	if err != nil {
-		err = fmt.Errorf("export %s: %w", b.items[0].Journal, err)
-	}
-	return w, err
-}
-
-// take hands rows on, and enters what became of the attempts.
-func (e *exporter) take(w written) error {
-	r := &e.report
-	switch {
-	case w.err != nil:
-		r.Unread = append(r.Unread, w.err.Error())
-		return nil //nolint:nilerr // that is where it is told
-	case w.why != "":
-		r.Dropped[string(w.why)] += len(w.items)
-	default:
-		left := w.rows.unpaired
-		for _, why := range left {
-			r.Dropped[string(why)]++
-		}
-		w.items = slices.DeleteFunc(w.items, func(it *Item) bool { _, ok := left[it]; return ok })
-		r.Exported += len(w.items)
-		r.Rows += len(w.rows.ends)
-		for name, n := range w.rows.lost {
-			r.Losses[name] += n
-		}
-		if err := e.sink.put(w); err != nil {
+// add puts an attempt to those that make rows together with it.
+func (e *exporter) add(it *Item) error {
+	if e.format.name != DPO || len(e.same) > 0 && e.same[0].InstanceID != it.InstanceID {
+		if err := e.flush(); err != nil {
 			return err
 		}
-		for i, it := range w.items {
-			rows := 0
-			if i == 0 {
-				rows = len(w.rows.ends)
-			}
-			if e.cfg.Wrote != nil {
-				e.cfg.Wrote(it, w.split, rows)
-			}
-		}
 	}
-	w.rows.reset()
-	e.free.Put(w.rows)
+	e.same = append(e.same, it)
+	return nil
+}
+
+// flush writes the rows of the attempts that make rows together, and enters what
+// became of them.
+func (e *exporter) flush() error {
+	items, r := e.same, &e.report
+	if e.same = nil; len(items) == 0 {
+		return nil
+	}
+	w := &writer{o: e.cfg.Options, format: e.format, lost: losses{}}
+	split := ""
+	if e.cfg.Split != nil {
+		split = e.cfg.Split(items[0])
+	}
+	rows, err := e.write(w, items, split)
+	why, refused := errors.AsType[Refusal](err)
+	switch {
+	case refused:
+		r.Dropped[string(why)] += len(items)
+	case errors.Is(err, ErrOptions):
+		return err
+	case err != nil:
+		return fmt.Errorf("export %s: %w", items[0].Journal, err)
+	default:
+		e.enter(w, items, split, rows)
+	}
 	if e.cfg.Progress != nil {
 		e.cfg.Progress(*r)
 	}
 	return nil
+}
+
+func (e *exporter) write(w *writer, items []*Item, split string) (rows int, err error) {
+	switch {
+	case e.format.name == Preds:
+		return 0, e.predict(items[0])
+	case e.format.rows == nil:
+		f, err := e.writeFile(items[0], w.lost)
+		if err == nil {
+			e.report.Files = append(e.report.Files, f)
+		}
+		return 0, err
+	}
+	all, err := e.format.rows(w, items)
+	if err != nil {
+		return 0, err
+	}
+	return len(all), e.shards.put(split, all)
+}
+
+// enter counts what was written of some attempts.
+func (e *exporter) enter(w *writer, items []*Item, split string, rows int) {
+	for _, why := range w.unpaired {
+		e.report.Dropped[string(why)]++
+	}
+	items = slices.DeleteFunc(items, func(it *Item) bool { _, ok := w.unpaired[it]; return ok })
+	e.report.Exported += len(items)
+	e.report.Rows += rows
+	for name, n := range w.lost {
+		e.report.Losses[name] += n
+	}
+	for _, it := range items {
+		if e.cfg.Wrote != nil {
+			e.cfg.Wrote(it, split, rows)
+		}
+		rows = 0 // those of several attempts count for the first
+	}
 }

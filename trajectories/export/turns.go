@@ -193,3 +193,75 @@ func alternate(turns []turn) error {
 	}
 	return nil
 }
+
+// step is a reply that is learned, and what was sent for it.
+type step struct {
+	number int // of the call, from 1 on
+	prompt []turn
+	reply  turn
+}
+
+// stepsOf are the replies of an attempt that are learned. Where faults are
+// dropped, prompts have none, and roles take turns in them; else they are as they
+// were sent.
+func stepsOf(it *Item, o Options) ([]step, error) {
+	turns := turnsOf(it.Transcript, o)
+	records := make([]int, len(turns))
+	for i, t := range turns {
+		records[i] = t.record
+	}
+	var steps []step
+	number := 0
+	for i, t := range turns {
+		if !t.reply {
+			continue
+		}
+		number++
+		if !t.learn || t.left {
+			continue
+		}
+		prompt := turns[:i]
+		if c := it.Entries[i].Context; c != nil {
+			prompt = nil
+			at, own := c.Picked(records[:i])
+			for _, n := range at {
+				if n >= 0 {
+					prompt = append(prompt, turns[n])
+					continue
+				}
+				prompt, own = append(prompt, turn{Message: own[0]}), own[1:]
+			}
+		}
+		steps = append(steps, step{number, present(prompt, o.Faults == DropFaults), t})
+	}
+	if len(steps) == 0 {
+		return nil, Refusal("no reply to learn from")
+	}
+	for _, s := range steps {
+		if len(s.prompt) == 0 {
+			return nil, Refusal("a reply to nothing")
+		}
+		if o.Faults != DropFaults {
+			continue
+		}
+		if err := alternate(s.prompt); err != nil {
+			return nil, err
+		}
+		if last := s.prompt[len(s.prompt)-1].Role; last != model.User && last != model.Tool {
+			return nil, refuse("a reply after a message of the %s", last)
+		}
+	}
+	return steps, nil
+}
+
+// present are the turns that are not left out; where they are to take turns,
+// those of the user in a row are one.
+func present(turns []turn, join bool) []turn {
+	again := func(i int) bool { return join && i > 0 && turns[i].Role == model.User && turns[i-1].Role == model.User }
+	for i := range turns {
+		if turns[i].left || again(i) {
+			return together(turns, join)
+		}
+	}
+	return turns
+}

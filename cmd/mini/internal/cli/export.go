@@ -165,7 +165,7 @@ func (o *exportOptions) run(ctx context.Context, s Streams, args []string) error
 	}
 	cfg := export.Config{
 		Options: o.Options, Dir: o.output, Replace: o.force, Workers: o.workers, Tools: src.tools,
-		Sieve: sifted.look, Sifted: sifted.end, Split: sifted.SplitOf, Splits: sifted.splits, Wrote: sifted.wrote,
+		Sieve: sifted.look, Sifted: sifted.end, Split: sifted.SplitOf, Splits: sifted.splits, Wrote: sifted.Wrote,
 		Manifest: func(dir string, r export.Report) error { return o.manifest(dir, src, sifted, r) },
 		Progress: func(r export.Report) { o.progress(s, r) },
 	}

@@ -2,18 +2,15 @@ package cli
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/minibench/mini/trajectories/export"
 	"github.com/minibench/mini/trajectories/export/sieve"
 )
 
-// sifter puts a sieve into an export: what the sieve wants from one goroutine
-// comes from two.
+// sifter puts a sieve into an export.
 type sifter struct {
 	*sieve.Sieve
 	splits []string
-	mu     sync.Mutex
 }
 
 // trains says whether the rows of a format are for training.
@@ -59,22 +56,10 @@ func (o *exportOptions) foresee(s *sifter, src *exportSource) error {
 
 func (s *sifter) look(it *export.Item) func() []*export.Item {
 	l := s.Look(it)
-	return func() []*export.Item {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.Take(l)
-	}
+	return func() []*export.Item { return s.Take(l) }
 }
 
 func (s *sifter) end() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.End()
 	return before(s.Refusal())
-}
-
-func (s *sifter) wrote(it *export.Item, split string, rows int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.Wrote(it, split, rows)
 }

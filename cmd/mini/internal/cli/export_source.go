@@ -3,6 +3,7 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ type exportSource struct {
 	options  *exportOptions
 	runs     []exportedRun
 	attempts []exportAttempt
-	tools    [][]byte // what attempts were offered, each set once
+	tools    []json.RawMessage // what attempts were offered, each set once
 	unread   []string
 	seen     map[string]bool
 }
@@ -220,7 +221,7 @@ func (src *exportSource) offered(h trajectories.Header) error {
 		return nil
 	}
 	set, err := export.Tools(h.Tools)
-	if err == nil && !slices.ContainsFunc(src.tools, func(t []byte) bool { return string(t) == string(set) }) {
+	if err == nil && !slices.ContainsFunc(src.tools, func(t json.RawMessage) bool { return string(t) == string(set) }) {
 		src.tools = append(src.tools, set)
 	}
 	return err
