@@ -20,7 +20,7 @@
 //	}
 //	s.End()                                   // what still waits is dropped, and counted
 //	if err := s.Refusal(); err != nil { ... } // and the output is thrown away
-//	report := s.Report()                      // WriteText, WriteSVG; its JSON is its form on disk
+//	report := s.Report()                      // WriteText; its JSON is its form on disk
 //
 // # What is dropped, and in which order
 //

@@ -28,7 +28,7 @@ type Bin struct {
 	Count int   `json:"attempts"`
 }
 
-// mostBins is how many fit on a screen and into a picture.
+// mostBins is how many fit on a screen.
 const mostBins = 20
 
 func newHistogram(lengths []int64, unknown int, tokenizer string) Histogram {

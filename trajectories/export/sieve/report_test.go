@@ -3,11 +3,8 @@ package sieve_test
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -115,31 +112,6 @@ func TestReportText(t *testing.T) {
 	}
 	if dropped+r.Kept != r.Attempts {
 		t.Errorf("%d dropped and %d kept of %d", dropped, r.Kept, r.Attempts)
-	}
-}
-
-// TestSVG also reads the pictures as XML.
-func TestSVG(t *testing.T) {
-	one, err := sieve.New(sieve.Config{Tokenizer: sieve.Estimated})
-	if err != nil {
-		t.Fatal(err)
-	}
-	none := one.Report()
-	one.Take(one.Look(item("a__a-1", 1, 1)))
-	for name, r := range map[string]*sieve.Report{"busy": busy(t), "one": one.Report(), "none": none} {
-		var b bytes.Buffer
-		if err := r.WriteSVG(&b); err != nil {
-			t.Fatal(err)
-		}
-		golden(t, name+".svg", b.Bytes())
-		d := xml.NewDecoder(&b)
-		for {
-			if _, err := d.Token(); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-		}
 	}
 }
 

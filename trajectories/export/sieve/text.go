@@ -130,7 +130,11 @@ func (h Histogram) write(b *strings.Builder, width int) {
 	if h.Attempts == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n  %s in all; least %s, median %s, 90%% up to %s, most %s\n", h.heading(),
+	by := ", as the providers counted"
+	if h.Tokenizer != "" {
+		by = ", by " + h.Tokenizer
+	}
+	fmt.Fprintf(b, "\nTokens of an attempt%s\n  %s in all; least %s, median %s, 90%% up to %s, most %s\n", by,
 		grouped(h.Sum), grouped(h.Least), grouped(h.Median), grouped(h.P90), grouped(h.Most))
 	most, digits := 1, len(grouped(h.Bins[len(h.Bins)-1].From))
 	for _, bin := range h.Bins {

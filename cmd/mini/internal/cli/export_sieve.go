@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -101,21 +100,20 @@ func (o *sieveFlags) sieve(training, reasoning bool) (*sieve.Sieve, error) {
 const (
 	sieveJSON = "report.json"
 	sieveText = "report.txt"
-	sieveSVG  = "report.svg"
 )
 
 // writeSieveReport writes what was kept and what was not into a folder: for
-// programs, for people, and the lengths as a picture.
+// programs, and for people.
 func writeSieveReport(dir string, r *sieve.Report) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	var text, picture bytes.Buffer
-	if err := errors.Join(r.WriteText(&text, plainWidth), r.WriteSVG(&picture)); err != nil {
+	var text bytes.Buffer
+	if err := r.WriteText(&text, plainWidth); err != nil {
 		return err
 	}
-	for name, data := range map[string][]byte{sieveJSON: append(data, '\n'), sieveText: text.Bytes(), sieveSVG: picture.Bytes()} {
+	for name, data := range map[string][]byte{sieveJSON: append(data, '\n'), sieveText: text.Bytes()} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil { //nolint:gosec // results are for sharing
 			return fmt.Errorf("write %s: %w", name, err)
 		}
