@@ -19,7 +19,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/minibench/mini/agent"
-	"github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/hub"
@@ -72,10 +71,6 @@ const killGrace = 5 * time.Second
 func Main(args []string, s Streams) int {
 	if err := closeMemory(); err != nil {
 		return exit(s.Err, err)
-	}
-	if len(args) == 1 && args[0] == screen.GuardCommand {
-		screen.Guard()
-		return exitOK
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

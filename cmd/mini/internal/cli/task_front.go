@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/minibench/mini/cmd/mini/internal/chat"
+	"github.com/minibench/mini/cmd/mini/internal/chat/history"
 	plain "github.com/minibench/mini/cmd/mini/internal/chat/lines"
-	"github.com/minibench/mini/cmd/mini/internal/prompt"
 	"github.com/minibench/mini/cmd/mini/internal/sessions"
 	"github.com/minibench/mini/cmd/mini/internal/undo"
 )
@@ -38,30 +38,21 @@ func frontOf(s Streams, asked bool, environ []string) front {
 		}
 	}
 	c := plain.Config{Out: s.Err, Colour: s.Terminal && !dumb && os.Getenv("NO_COLOR") == ""}
-	f, ok := s.In.(*os.File)
-	switch {
-	case !ok || !s.Terminal:
-	case dumb:
+	if f, ok := s.In.(*os.File); ok && s.Terminal {
 		c.Keyboard = plain.NewTyped(f, s.Err)
-	default:
-		c.Keyboard = plain.NewEdited(f, s.Err, histories(s.Err))
 	}
 	return plain.New(c)
 }
 
-// histories are those of the user's state folder, shared by all sessions. One
-// that cannot be read is a new one, which no session need fail for.
-func histories(w io.Writer) map[plain.History]*prompt.History {
-	all := map[plain.History]*prompt.History{}
-	for _, name := range []plain.History{plain.Tasks, plain.Commands} {
-		h, err := prompt.OpenHistory(filepath.Join(stateDir(), "mini", "history", string(name)+".jsonl"))
-		if err != nil {
-			_, _ = fmt.Fprintln(w, "mini: warning:", lines(err.Error())) // only for people
-			h = &prompt.History{}
-		}
-		all[name] = h
+// taskHistory is that of the user's state folder, shared by all sessions. One that
+// cannot be read is a new one, which no session need fail for.
+func taskHistory(w io.Writer) *history.History {
+	h, err := history.Open(filepath.Join(stateDir(), "mini", "history", "tasks.jsonl"))
+	if err != nil {
+		_, _ = fmt.Fprintln(w, "mini: warning:", lines(err.Error())) // only for people
+		return &history.History{}
 	}
-	return all
+	return h
 }
 
 // tree is the user's files for a session, compared with a snapshot of them.

@@ -5,9 +5,8 @@ import (
 	"fmt"
 
 	"github.com/minibench/mini/cmd/mini/internal/chat"
-	plain "github.com/minibench/mini/cmd/mini/internal/chat/lines"
+	"github.com/minibench/mini/cmd/mini/internal/chat/history"
 	rich "github.com/minibench/mini/cmd/mini/internal/chat/screen"
-	"github.com/minibench/mini/cmd/mini/internal/prompt"
 	"github.com/minibench/mini/cmd/mini/internal/screen"
 )
 
@@ -24,7 +23,7 @@ func newScreenFront(s Streams, environ []string) (f screenFront, ok bool) {
 	if !ok || m.file() == nil || !s.Terminal || !screen.Foreground(m.file()) {
 		return f, false
 	}
-	h := histories(s.Err)[plain.Tasks]
+	h := taskHistory(s.Err)
 	f = screenFront{messages: m, Screen: rich.Start(rich.Config{
 		Terminal: m.file(), Environ: environ, History: h.Entries(), Remember: remembering(h),
 	})}
@@ -34,7 +33,7 @@ func newScreenFront(s Streams, environ []string) (f screenFront, ok bool) {
 
 // remembering puts what was sent into a history. Where that fails the session
 // still has it.
-func remembering(h *prompt.History) func(text string) {
+func remembering(h *history.History) func(text string) {
 	return func(text string) { _ = h.Add(context.Background(), text) }
 }
 

@@ -28,9 +28,6 @@ type Config struct {
 	Colours   bool // the terminal has them, and they are wanted
 }
 
-// ended is what is said where mini was killed.
-const ended = "mini was killed or has crashed; nothing that it showed was changed"
-
 // flushes bounds how late a key is answered: Bubble Tea writes to the terminal so
 // many times a second at most.
 const flushes = 30
@@ -53,8 +50,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	ctx, stop := interrupts(ctx, m.busy)
 	defer stop()
-	s := screen.New(c.Terminal, ended)
-	defer s.Release()
+	s := screen.New(c.Terminal)
 	err = s.Hold(ctx, func(ctx context.Context, suspend func()) error {
 		return m.show(ctx, c.Terminal, src, suspend)
 	})

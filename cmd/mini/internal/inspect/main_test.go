@@ -8,18 +8,12 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/minibench/mini/cmd/mini/internal/screen"
 )
 
 // childEnv makes this program show a folder instead of running tests.
 const childEnv = "MINI_INSPECT_CHILD"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == screen.GuardCommand {
-		screen.Guard()
-		return
-	}
 	if path := os.Getenv(childEnv); path != "" {
 		time.AfterFunc(3*deadline, func() { os.Exit(3) }) // however a test ends, this does too
 		err := Run(context.Background(), Config{Path: path, Terminal: os.Stdout})

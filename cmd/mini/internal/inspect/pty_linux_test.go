@@ -78,17 +78,6 @@ func TestOnTerminal(t *testing.T) {
 	}
 }
 
-// What kills it leaves the screen to the guard.
-func TestKilled(t *testing.T) {
-	p := onTerminal(t, run(t))
-	p.Expect("unresolved")
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	p.Expect(leave)
-	p.Expect("nothing that it showed was changed")
-}
-
 // An empty folder takes the screen for no longer than it takes to see that.
 func TestNothingOnTerminal(t *testing.T) {
 	p := onTerminal(t, t.TempDir())

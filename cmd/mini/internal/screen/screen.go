@@ -1,11 +1,9 @@
-// Package screen takes the screen of a terminal and gives it back on every way
-// out: at the end, at Ctrl-Z and when the shell's fg brings it back, when the
-// terminal goes away, and also when this process is killed (see Guard). What is
-// shown there is the affair of those who take it.
+// Package screen takes the screen of a terminal and gives it back: at the end,
+// at Ctrl-Z until the shell's fg brings it back, and when the terminal goes
+// away. A process that is killed gives nothing back; reset, or stty sane, does.
 //
-//	s := screen.New(os.Stderr, "mini was killed")
+//	s := screen.New(os.Stderr)
 //	err := s.Hold(ctx, func(ctx context.Context, suspend func()) error { ... })
-//	s.Release()
 package screen
 
 import (
@@ -32,41 +30,40 @@ const (
 	lookEvery = 250 * time.Millisecond
 )
 
-// patience is how long a guard may take to end.
-const patience = 3 * time.Second
-
 // Screen is that of a terminal.
 type Screen struct {
 	// Away is called with true when the screen was left and this process is in
 	// the background, and with false when it comes back from there. It may be nil.
 	Away func(away bool)
-	// Inline says that the normal screen is drawn on, and not the alternate one.
-	Inline bool
 
 	terminal *os.File
-	ended    string
-	guard    *guard
+	before   *term.State // nil where it is no terminal
 }
 
-// New is for a terminal. ended is what the guard says there when this process was
-// killed or has crashed.
-func New(terminal *os.File, ended string) *Screen {
-	return &Screen{terminal: terminal, ended: ended}
+// New is for a terminal.
+func New(terminal *os.File) *Screen {
+	before, _ := term.GetState(int(terminal.Fd())) // nil where it is none
+	return &Screen{terminal: terminal, before: before}
+}
+
+// Restore sets the mode of the terminal as it was at New. It is for the end of a
+// program that cannot wait for Hold, since the terminal takes no output.
+func (s *Screen) Restore() {
+	if s.before != nil {
+		_ = term.Restore(int(s.terminal.Fd()), s.before) // nothing else can be done about it
+	}
 }
 
 // Hold calls show, which draws until its ctx ends or it has had enough, and calls
 // it again each time the user comes back after Ctrl-Z: in the background nothing
 // is drawn, which could be stopped for touching the terminal. suspend is what
-// Ctrl-Z is to call; nil where this process cannot be stopped. The error is that
+// Ctrl-Z is to call. The error is that
 // of show, or says why the screen was lost.
 func (s *Screen) Hold(ctx context.Context, show func(ctx context.Context, suspend func()) error) error {
 	for {
-		s.guard = startGuard(s.terminal, s.Inline, s.ended)
 		if err := s.once(ctx, show); !errors.Is(err, errSuspended) {
 			return err
 		}
-		s.guard.dismiss()
-		s.guard = nil
 		stopGroup()
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // Ctrl-Z came with the end, and is no failure
@@ -81,10 +78,7 @@ func (s *Screen) Hold(ctx context.Context, show func(ctx context.Context, suspen
 func (s *Screen) once(ctx context.Context, show func(ctx context.Context, suspend func()) error) error {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	var suspend func()
-	if canStop {
-		suspend = func() { leave(errSuspended) }
-	}
+	suspend := func() { leave(errSuspended) }
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if s.watch(ctx) {
@@ -149,7 +143,3 @@ func (s *Screen) gone() bool {
 	_, _, err := term.GetSize(int(s.terminal.Fd()))
 	return err != nil
 }
-
-// Release lets the guard go, once Hold has returned and the screen was given
-// back. Without it the guard gives the screen back when this process ends.
-func (s *Screen) Release() { s.guard.dismiss() }

@@ -30,10 +30,6 @@ func child(part string) error {
 	case "gone": // mini is told of the hang-up and goes on
 		signal.Ignore(unix.SIGHUP)
 		return show(func() {})
-	case "hang":
-		return show(func() {})
-	case "crash":
-		return show(func() { go func() { panic("a mistake elsewhere") }() })
 	}
 	done := make(chan struct{})
 	live := Start(Config{Terminal: os.Stderr, Interrupt: func() { close(done) }})

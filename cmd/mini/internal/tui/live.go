@@ -60,7 +60,7 @@ func Start(c Config) *Live {
 	if c.Taken == nil {
 		l.config.Taken = func(func(string)) {}
 	}
-	l.screen = screen.New(c.Terminal, ended)
+	l.screen = screen.New(c.Terminal)
 	l.screen.Away = func(away bool) {
 		if away {
 			l.config.Taken(nil)
@@ -79,9 +79,6 @@ func Start(c Config) *Live {
 	})
 	return l
 }
-
-// ended is what the guard says: the screen went with what it showed.
-const ended = "mini was killed or has crashed; the same command with its -o goes on where it stopped"
 
 // run has the screen until ctx ends, but for the times when the user has it
 // back after Ctrl-Z. Each time a program of its own takes the screen.
@@ -165,8 +162,7 @@ func (l *Live) Say(text string) {
 // view failed.
 func (l *Live) Done() <-chan struct{} { return l.done }
 
-// patience is how long a terminal may take to show the end. One that takes
-// nothing any more is left to the guard.
+// patience is how long a terminal may take to show the end.
 const patience = 3 * time.Second
 
 // errStuck says that the terminal does not take what is written.
@@ -178,9 +174,9 @@ func (l *Live) Close() error {
 	select {
 	case <-l.done:
 	case <-time.After(patience):
+		l.screen.Restore()
 		return errStuck
 	}
 	l.wg.Wait()
-	l.screen.Release()
 	return l.err
 }

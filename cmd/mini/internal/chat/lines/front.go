@@ -30,29 +30,8 @@ type Prompt struct {
 	Multi bool
 	// Secret is not shown and not kept.
 	Secret bool
-	// History is where the answer is remembered, and others are found.
-	History History
 	// Idle says that no question is open: nothing is to be shown but what is typed.
 	Idle bool
-}
-
-// History is one of those that answers are remembered in.
-type History string
-
-// The histories; answers that are in none are not remembered.
-const (
-	Tasks    History = "tasks"
-	Commands History = "commands"
-)
-
-func historyOf(k chat.Kind) History {
-	switch k {
-	case chat.AskTask, chat.AskNext, chat.AskMessage:
-		return Tasks
-	case chat.AskCommand:
-		return Commands
-	}
-	return ""
 }
 
 // Config is what a front needs.
@@ -134,7 +113,7 @@ func (f *Front) Ask(ctx context.Context, q chat.Question) (string, error) {
 	}
 	f.question(q)
 	f.mu.Unlock()
-	text, err := f.Keyboard.Read(ctx, Prompt{Text: "> ", Multi: q.Multi, Secret: q.Secret, History: historyOf(q.Kind)})
+	text, err := f.Keyboard.Read(ctx, Prompt{Text: "> ", Multi: q.Multi, Secret: q.Secret})
 	if err != nil {
 		f.mu.Lock()
 		f.print("") // the cursor stands behind the prompt

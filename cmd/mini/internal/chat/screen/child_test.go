@@ -92,10 +92,6 @@ func child(part string) error {
 		s.Tell(chat.Note{Text: "fine so far"})
 		s.Listen(mistaken{c})
 		<-s.Done()
-	case "crash":
-		s.Tell(chat.Note{Text: "fine so far"})
-		<-c.acts
-		panic("a mistake elsewhere")
 	default:
 		err = fmt.Errorf("no part %q", part)
 	}

@@ -49,10 +49,6 @@ type Screen struct {
 
 var _ chat.Front = (*Screen)(nil)
 
-// ended is what the guard says: the terminal shows a session that goes no
-// further.
-const ended = "mini was killed or has crashed; mini --continue goes on where it stopped"
-
 // Start takes the terminal. Where that fails the screen is done at once, questions
 // end with ErrLeft, and Close says why.
 func Start(c Config) *Screen {
@@ -60,8 +56,7 @@ func Start(c Config) *Screen {
 		c.Environ = os.Environ()
 	}
 	s := &Screen{config: c, model: newModel(c), done: make(chan struct{})}
-	s.screen = tty.New(c.Terminal, ended)
-	s.screen.Inline = true
+	s.screen = tty.New(c.Terminal)
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	if c.Remember != nil {
@@ -223,8 +218,7 @@ func (s *Screen) Ended() bool {
 // lost.
 func (s *Screen) Done() <-chan struct{} { return s.done }
 
-// patience is how long a terminal may take to show the end. One that takes
-// nothing any more is left to the guard.
+// patience is how long a terminal may take to show the end.
 const patience = 3 * time.Second
 
 // errStuck says that the terminal does not take what is written.
@@ -237,11 +231,12 @@ func (s *Screen) Close() error {
 	select {
 	case <-s.done:
 	case <-time.After(patience + time.Second):
+		s.screen.Restore()
 		return fmt.Errorf("screen: %w", errStuck)
 	}
 	s.wg.Wait()
-	if !errors.Is(s.err, errStuck) {
-		s.screen.Release()
+	if errors.Is(s.err, errStuck) {
+		s.screen.Restore()
 	}
 	return s.err
 }

@@ -3,7 +3,6 @@ package screen
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -134,59 +133,6 @@ func TestGivenBackAfterAPanic(t *testing.T) {
 	p.Expect("child: screen: a mistake in the screen: no commands")
 }
 
-// What kills this process leaves the terminal to the guard.
-func TestGivenBackByTheGuard(t *testing.T) {
-	for name, tt := range map[string]struct {
-		part, shows string
-		kill        syscall.Signal // or a text where it is 0
-		says        string
-	}{
-		"kill -9": {"ask", "What now?", syscall.SIGKILL, ""},
-		"crash":   {"crash", "fine so far", 0, "panic: a mistake elsewhere"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := onTerminal(t, tt.part)
-			p.Expect(tt.shows)
-			p.Expect("given"[:0])
-			guarded(t, p.cmd.Process.Pid)
-			if tt.kill == 0 {
-				p.Type("go\r")
-			} else if err := p.cmd.Process.Signal(tt.kill); err != nil {
-				t.Fatal(err)
-			}
-			p.Expect(ansi.ResetModeBracketedPaste)
-			if before := p.Expect(ansi.SetModeTextCursorEnable); strings.Contains(before, ansi.ResetModeAltScreenSaveCursor) {
-				t.Errorf("another screen was left: %q", before)
-			}
-			if tt.says != "" {
-				p.Expect(tt.says)
-			}
-			p.Expect("mini was killed or has crashed")
-			ptytest.Eventually(t, "a sane terminal", func() bool { return p.Odd() == "" })
-		})
-	}
-}
-
-// guarded waits until a process has a guard that heeds it.
-func guarded(t testing.TB, pid int) {
-	t.Helper()
-	ptytest.Eventually(t, "a guard", func() bool {
-		lists, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
-		for _, list := range lists {
-			data, _ := os.ReadFile(list)
-			for _, child := range strings.Fields(string(data)) {
-				status, _ := os.ReadFile("/proc/" + child + "/status")
-				_, after, _ := strings.Cut(string(status), "SigIgn:")
-				mask, err := strconv.ParseUint(strings.TrimSpace(strings.Split(after, "\n")[0]), 16, 64)
-				if err == nil && mask&(1<<(syscall.SIGTERM-1)) != 0 {
-					return true
-				}
-			}
-		}
-		return false
-	})
-}
-
 // While the agent works the input is there, and output comes above it.
 func TestWhileBusy(t *testing.T) {
 	p := onTerminal(t, "busy")
@@ -258,6 +204,6 @@ func TestTakesNothing(t *testing.T) {
 	if err := unix.IoctlSetInt(int(p.Line.Fd()), unix.TCXONC, unix.TCOON); err != nil {
 		t.Fatal(err)
 	}
-	p.restored()
-	p.Expect("mini was killed or has crashed")
+	p.Expect("child: screen: the terminal takes no output")
+	ptytest.Eventually(t, "a sane terminal", func() bool { return p.Odd() == "" })
 }

@@ -1,11 +1,8 @@
-//go:build unix
-
 package lines
 
 import (
 	"os"
 	"os/signal"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,20 +29,3 @@ func whenContinued(do func()) func() {
 		<-ended
 	}
 }
-
-// suspend stops the group of this process, as the terminal does at Ctrl-Z, and
-// returns when it goes on.
-func suspend() {
-	resumed := make(chan os.Signal, 1)
-	signal.Notify(resumed, unix.SIGCONT)
-	defer signal.Stop(resumed)
-	_ = unix.Kill(0, unix.SIGTSTP)
-	// Where no shell could resume it, the kernel does not stop the group, and no
-	// signal comes.
-	select {
-	case <-resumed:
-	case <-time.After(soon):
-	}
-}
-
-const soon = 100 * time.Millisecond

@@ -1,4 +1,5 @@
-package prompt
+// Package history remembers what a person typed, in a file for all sessions.
+package history
 
 import (
 	"bufio"
@@ -36,9 +37,9 @@ type History struct {
 	entries []string
 }
 
-// OpenHistory reads a history. A file that is not there is an empty one, and
+// Open reads a history. A file that is not there is an empty one, and
 // lines that cannot be read are passed over.
-func OpenHistory(path string) (*History, error) {
+func Open(path string) (*History, error) {
 	h := &History{path: path}
 	if path == "" {
 		return h, nil

@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package screen
 
 import (
@@ -10,9 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// canStop says that Ctrl-Z can stop this process.
-const canStop = true
 
 // stopGroup stops the process group, as Ctrl-Z does where the terminal makes a
 // signal of it. It returns when the group goes on.
