@@ -25,7 +25,7 @@ demo: setup-demo build images ## watch an agent fix five small repositories, and
 	bin/mini bench --subset demo -w 2 --eval
 
 test: setup-test helper images registry ## install what tests need, then run all of them
-	go test -race -timeout 60m ./...
+	GORACE=atexit_sleep_ms=0 go test -race -timeout 60m ./...
 
 registry: ## fetch the image registry that tests start on the loopback
 	@scripts/registry.sh

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +13,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Document is a file of settings as somebody has written it. What is changed in
-// it leaves all the rest as it stands: comments, order, blank lines, quotes.
+// Document is a file of settings as somebody has written it. Comments, order and
+// quotes survive a change; indentation and blank lines become the usual ones.
 type Document struct {
 	name string
 	text string
@@ -27,7 +28,7 @@ func OpenDocument(name string, data []byte) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	if root != nil && root.Kind != yaml.MappingNode && !isNull(root) {
+	if root != nil && root.Kind != yaml.MappingNode {
 		return nil, &mistake{fmt.Sprintf("%s:%d: keys and values are needed, %s is not", name, root.Line, describe(root))}
 	}
 	return d, nil
@@ -67,7 +68,12 @@ func (d *Document) Value(key string) (value string, ok bool) {
 	if n.Kind == yaml.ScalarNode {
 		return n.Value, true
 	}
-	return inline(n), true
+	var v any
+	if err := n.Decode(&v); err != nil {
+		return "", false
+	}
+	data, err := json.Marshal(v)
+	return string(data), err == nil
 }
 
 // Set gives a key a value, read as Setting reads it; a list may be given one by
@@ -77,19 +83,23 @@ func (d *Document) Set(key string, values ...string) error {
 	if err != nil {
 		return err
 	}
-	want, err := d.root()
+	doc, err := d.tree()
 	if err != nil {
 		return err
 	}
-	if want == nil || isNull(want) {
-		want = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	before := ""
+	if doc == nil { // there is nothing in it, but for comments
+		doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}}
+		if before = d.text; before != "" && !strings.HasSuffix(before, "\n") {
+			before += "\n"
+		}
 	}
 	path := strings.Split(key, ".")
-	if err := d.noAlias(want, path); err != nil {
+	if err := d.noAlias(doc.Content[0], path); err != nil {
 		return err
 	}
-	put(want, path, leaf)
-	return d.become(want, d.rewritten(path, leaf))
+	put(doc.Content[0], path, leaf)
+	return d.write(before, doc)
 }
 
 // leaf is the node of a value, as it may stand in a file.
@@ -105,12 +115,11 @@ func (d *Document) leaf(key string, values []string) (*yaml.Node, error) {
 	}
 	value := values[0]
 	if list && (len(values) > 1 || !yamlList(value)) {
-		var all yaml.Node
-		if err := all.Encode(values); err != nil {
+		data, err := json.Marshal(values)
+		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", name, shown(key), err)
 		}
-		all.Style = yaml.FlowStyle
-		value = inline(&all)
+		value = string(data)
 	}
 	l, err := Setting(name, key, value)
 	if err != nil {
@@ -123,8 +132,10 @@ func (d *Document) leaf(key string, values []string) (*yaml.Node, error) {
 		}
 		n = n.Content[1]
 	}
-	if n.Kind == yaml.ScalarNode && n.Style == yaml.DoubleQuotedStyle {
-		n.Style = 0 // where they are needed they come back
+	for _, scalar := range append(n.Content, n) {
+		if scalar.Kind == yaml.ScalarNode && scalar.Style == yaml.DoubleQuotedStyle {
+			scalar.Style = 0 // where they are needed they come back
+		}
 	}
 	return n, nil
 }
@@ -132,53 +143,62 @@ func (d *Document) leaf(key string, values []string) (*yaml.Node, error) {
 // Unset takes a key out, a section with all below it; ok is false where it was
 // not there.
 func (d *Document) Unset(key string) (ok bool, err error) {
-	want, err := d.root()
-	if err != nil || want == nil {
+	doc, err := d.tree()
+	if err != nil || doc == nil {
 		return false, err
 	}
 	path := strings.Split(key, ".")
-	if err := d.noAlias(want, path); err != nil {
+	if err := d.noAlias(doc.Content[0], path); err != nil {
 		return false, err
 	}
-	gone := remove(want, path)
-	if len(gone) == 0 {
+	if !remove(doc.Content[0], path) {
 		return false, nil
 	}
-	return true, d.become(want, d.without(gone))
+	return true, d.write("", doc)
 }
 
-// become takes the text that was changed where it stands, if it says what is
-// wanted, and else writes the wanted tree anew, with its comments.
-func (d *Document) become(want *yaml.Node, text string) error {
-	if got, err := (&Document{d.name, text}).root(); err == nil && sameMeaning(got, want) {
-		d.text = text
-		return nil
-	}
+// write replaces the text by that of a tree. A tree that means something else when
+// it is read again is refused: comments in unusual places can do that.
+func (d *Document) write(before string, doc *yaml.Node) error {
+	root := doc.Content[0]
 	var b bytes.Buffer
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	if err := enc.Encode(want); err != nil {
-		return fmt.Errorf("write %s: %w", d.name, err)
+	if b.WriteString(before); len(root.Content) > 0 {
+		enc := yaml.NewEncoder(&b)
+		enc.SetIndent(2)
+		if err := errors.Join(enc.Encode(doc), enc.Close()); err != nil {
+			return fmt.Errorf("write %s: %w", d.name, err)
+		}
+	} else {
+		for _, comment := range []string{doc.HeadComment, root.HeadComment, root.FootComment, doc.FootComment} {
+			if comment != "" {
+				b.WriteString(comment + "\n")
+			}
+		}
 	}
-	if err := enc.Close(); err != nil {
-		return fmt.Errorf("write %s: %w", d.name, err)
+	written := &Document{d.name, b.String()}
+	var want, got any
+	back, err := written.root()
+	if err == nil && back != nil {
+		err = back.Decode(&got)
 	}
-	d.text = b.String()
+	if err = errors.Join(err, root.Decode(&want)); err != nil || back != nil && !reflect.DeepEqual(got, want) {
+		return &mistake{d.name + ": it is written in a way that mini cannot change; change it with mini config edit"}
+	}
+	d.text = written.text
 	return nil
 }
 
-// sameMeaning says that two trees mean the same.
-func sameMeaning(a, b *yaml.Node) bool {
-	var x, y any
-	if a != nil && a.Decode(&x) != nil || b != nil && b.Decode(&y) != nil {
-		return false
+// root is the outermost node of the text; nil where it is empty.
+func (d *Document) root() (*yaml.Node, error) {
+	doc, err := d.tree()
+	if err != nil || doc == nil {
+		return nil, err
 	}
-	empty := func(v any) bool { m, ok := v.(map[string]any); return v == nil || ok && len(m) == 0 }
-	return reflect.DeepEqual(x, y) || empty(x) && empty(y)
+	return doc.Content[0], nil
 }
 
-// root is a fresh tree of the text; nil where it is empty.
-func (d *Document) root() (*yaml.Node, error) {
+// tree is the text as a document; nil where it is empty.
+func (d *Document) tree() (*yaml.Node, error) {
 	dec := yaml.NewDecoder(strings.NewReader(d.text))
 	var doc, second yaml.Node
 	if err := dec.Decode(&doc); err != nil {
@@ -190,7 +210,10 @@ func (d *Document) root() (*yaml.Node, error) {
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
 		return nil, &mistake{fmt.Sprintf("%s: a second document begins after the first; only one is read", d.name)}
 	}
-	return doc.Content[0], nil
+	if root := doc.Content[0]; root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return &doc, nil
 }
 
 // noAlias refuses to change what stands in two places.
@@ -227,27 +250,28 @@ func put(m *yaml.Node, path []string, leaf *yaml.Node) {
 }
 
 // remove takes out what is at a path, and the sections that are empty then. It
-// returns the keys and values that went, the outermost first.
-func remove(m *yaml.Node, path []string) (gone [][2]*yaml.Node) {
+// says whether there was anything.
+func remove(m *yaml.Node, path []string) bool {
 	if m.Kind != yaml.MappingNode {
-		return nil
+		return false
 	}
 	for i := 0; i < len(m.Content); i += 2 {
 		key, value := m.Content[i], m.Content[i+1]
 		if key.Value != path[0] {
 			continue
 		}
-		entry := [2]*yaml.Node{key, value}
 		if len(path) > 1 {
-			gone = remove(value, path[1:])
-			if len(gone) == 0 || len(value.Content) > 0 {
-				return gone
+			if !remove(value, path[1:]) {
+				return false
+			}
+			if len(value.Content) > 0 {
+				return true
 			}
 		}
 		m.Content = append(m.Content[:i:i], m.Content[i+2:]...)
-		return append([][2]*yaml.Node{entry}, gone...)
+		return true
 	}
-	return nil
+	return false
 }
 
 // typeOf is the type of a setting; nil for what is none.
@@ -258,33 +282,4 @@ func typeOf(key string) (found reflect.Type) {
 		}
 	})
 	return found
-}
-
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
-
-// inline is a value as it is written behind a key, on one line.
-func inline(n *yaml.Node) string {
-	one := flowing(n)
-	one.HeadComment, one.LineComment, one.FootComment = "", "", ""
-	data, err := yaml.Marshal(one)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(data))
-}
-
-// flowing is a copy of a node in the style that stays on a line.
-func flowing(n *yaml.Node) *yaml.Node {
-	one := *n
-	one.Content = nil
-	for _, c := range n.Content {
-		one.Content = append(one.Content, flowing(c))
-	}
-	switch {
-	case one.Kind == yaml.MappingNode || one.Kind == yaml.SequenceNode:
-		one.Style = yaml.FlowStyle
-	case strings.ContainsAny(one.Value, "\n\r"):
-		one.Style = yaml.DoubleQuotedStyle
-	}
-	return &one
 }

@@ -12,7 +12,15 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
+// noRaceSleep keeps a program that is built with the race detector from sleeping a
+// second at its end, which the tests would pay for each mini that they start.
+const noRaceSleep = "GORACE=atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
+	name, value, _ := strings.Cut(noRaceSleep, "=")
+	if err := os.Setenv(name, value); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){
 		"mini":          func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
 		"mini-test-mcp": books,
@@ -55,6 +63,7 @@ func scripts(t *testing.T, dir string, vars map[string]string) {
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"nokey": noKey},
 		Setup: func(e *testscript.Env) error {
 			home := e.WorkDir + "/home"
+			e.Vars = append(e.Vars, noRaceSleep)
 			e.Setenv("HOME", home)
 			e.Setenv("XDG_CONFIG_HOME", home+"/.config")
 			e.Setenv("XDG_STATE_HOME", home+"/.state")

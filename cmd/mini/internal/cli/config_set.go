@@ -23,8 +23,8 @@ func newConfigSet(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set [KEY VALUE...]",
 		Short: "Change a setting in your own file, or keep a key",
-		Long: `Sets KEY in your own file of settings (mini config path), and leaves all else
-in it as it is. Several at once are KEY=VALUE KEY=VALUE; a list takes several
+		Long: `Sets KEY in your own file of settings (mini config path), whose comments and
+order stay. Several at once are KEY=VALUE KEY=VALUE; a list takes several
 values. What is left out is asked for, on a terminal.
 
 A key is set by the name of its variable, OPENAI_API_KEY for instance. It is

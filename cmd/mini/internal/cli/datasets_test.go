@@ -30,7 +30,7 @@ func TestFetchInterrupted(t *testing.T) {
 	server := newTestHub(t, "image:1")
 	var out bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), bin+"/mini", "datasets", "fetch", "verified")
-	cmd.Env = []string{"HOME=" + home, "HF_ENDPOINT=" + server.URL}
+	cmd.Env = []string{"HOME=" + home, "HF_ENDPOINT=" + server.URL, noRaceSleep}
 	cmd.Stdout, cmd.Stderr = &out, &out
 	var once sync.Once
 	begun, ended := make(chan struct{}), make(chan struct{})

@@ -159,7 +159,7 @@ func newMistakePlace(t *testing.T) *mistakePlace {
 		bin: bin,
 		env: []string{
 			"PATH=" + bin + ":" + os.Getenv("PATH"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"), "TERM=dumb",
-			"HUB=" + hub, "CLOSED=" + closed, "HF_ENDPOINT=" + hub, "LIMITED=" + limited.URL,
+			"HUB=" + hub, "CLOSED=" + closed, "HF_ENDPOINT=" + hub, "LIMITED=" + limited.URL, noRaceSleep,
 		},
 		hide: strings.NewReplacer(hub, "$HUB", closed, "$CLOSED", limited.URL, "$LIMITED",
 			strings.TrimPrefix(hub, "http://"), "$HUB", strings.TrimPrefix(limited.URL, "http://"), "$LIMITED"),

@@ -64,7 +64,7 @@ func newStage(t *testing.T) *stage {
 	}
 	s.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + root, "XDG_STATE_HOME=" + s.state, "XDG_CONFIG_HOME=" + filepath.Join(root, "config"),
-		"TERM=xterm", "MINI_PLAIN=1", "GIT_CONFIG_GLOBAL=/dev/null", "TMPDIR=" + root,
+		"TERM=xterm", "MINI_PLAIN=1", "GIT_CONFIG_GLOBAL=/dev/null", "TMPDIR=" + root, noRaceSleep,
 	}
 	s.sh("git init -q . && echo one > file && git add . && git -c user.name=a -c user.email=a@b.c commit -q -m one")
 	return s

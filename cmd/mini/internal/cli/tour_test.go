@@ -106,7 +106,7 @@ func newTourPlace(t *testing.T, helper string, vars map[string]string) tourPlace
 		}
 	}
 	p := tourPlace{dir: dir, env: []string{
-		"HOME=" + dir + "/home", "PATH=" + os.Getenv("PATH"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"), "LANG=C.UTF-8", "HISTFILE=",
+		"HOME=" + dir + "/home", "PATH=" + os.Getenv("PATH"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"), "LANG=C.UTF-8", "HISTFILE=", noRaceSleep,
 	}}
 	for name, value := range vars {
 		p.env = append(p.env, name+"="+value)
