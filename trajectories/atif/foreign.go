@@ -46,7 +46,7 @@ func (f *foreign) file() (*File, error) {
 }
 
 func (f *foreign) add(t trajectories.Type, at time.Time, data any) {
-	body, err := encode(data)
+	body, err := trajectories.Encode(data)
 	if err != nil && f.err == nil {
 		f.err = err
 	}
@@ -260,18 +260,18 @@ func (f *foreign) keep() {
 	}
 	b := builder{t: t, foreign: true, shown: map[shown]bool{}}
 	b.build()
-	kept := *f.doc
-	kept.Steps = nil
+	kept := keptDocument{Trajectory: *f.doc}
 	if f.newer { // what is written again is what was understood
 		kept.SchemaVersion = fmt.Sprintf("ATIF-v1.%d", Newest)
 	}
-	d := difference{}
 	if len(b.steps) != len(f.doc.Steps) {
 		f.err = fmt.Errorf("%d steps became %d", len(f.doc.Steps), len(b.steps))
 		return
 	}
+	d := difference{}
 	for i, s := range f.doc.Steps {
-		if k, ok := s.beyond(b.steps[i], d); ok {
+		b.steps[i].ID = 0 // so that what is kept has the number
+		if k := d.beyond(formOf(s), formOf(b.steps[i])); len(apart[object](k)) > 1 {
 			kept.Steps = append(kept.Steps, k)
 		}
 	}

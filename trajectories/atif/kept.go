@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/minibench/mini/trajectories"
@@ -15,13 +14,19 @@ import (
 // what Write would not make of the records again. So a document that was read
 // is written as it was.
 
+// keptDocument has steps of which only some fields are there.
+type keptDocument struct {
+	Trajectory
+	Steps []json.RawMessage `json:"steps,omitempty"`
+}
+
 // keptOf is what an attempt keeps of the document it was read from; false where
 // it was no document, or has been gone on with since.
-func keptOf(t *trajectories.Transcript) (*Trajectory, bool) {
+func keptOf(t *trajectories.Transcript) (*keptDocument, bool) {
 	if t.Import == nil || !strings.HasPrefix(t.Import.Format, "ATIF-") || len(t.Import.Extra) == 0 || t.Header.Origin != nil {
 		return nil, false
 	}
-	kept := &Trajectory{}
+	kept := &keptDocument{}
 	if json.Unmarshal(t.Import.Extra, kept) != nil || kept.SchemaVersion == "" {
 		return nil, false
 	}
@@ -29,126 +34,110 @@ func keptOf(t *trajectories.Transcript) (*Trajectory, bool) {
 }
 
 // restored puts what was kept around and into the steps.
-func (b *builder) restored(kept *Trajectory) *Trajectory {
-	doc := *kept
+func (b *builder) restored(kept *keptDocument) *Trajectory {
+	doc := kept.Trajectory
 	doc.Steps = b.steps
 	for _, k := range kept.Steps {
-		if k.ID < 1 || k.ID > int64(len(doc.Steps)) {
-			b.lost = append(b.lost, fmt.Sprintf("what was kept of step %d, which is not there", k.ID))
+		var s Step
+		if json.Unmarshal(k, &s) != nil || s.ID < 1 || s.ID > int64(len(doc.Steps)) {
+			b.lost = append(b.lost, fmt.Sprintf("what was kept of step %d, which is not there", s.ID))
 			continue
 		}
-		doc.Steps[k.ID-1].merge(k)
+		var whole Step
+		if err := json.Unmarshal(merge(formOf(doc.Steps[s.ID-1]), k), &whole); err != nil && b.err == nil {
+			b.err = err
+		}
+		doc.Steps[s.ID-1] = whole
 	}
 	return &doc
 }
 
-// merge puts over a step what was kept of it.
-func (s *Step) merge(k Step) {
-	over(&s.Timestamp, k.Timestamp)
-	over(&s.ModelName, k.ModelName)
-	overList(&s.Effort, k.Effort)
-	over(&s.Message, k.Message)
-	over(&s.Reasoning, k.Reasoning)
-	over(&s.Metrics, k.Metrics)
-	over(&s.Copied, k.Copied)
-	over(&s.LLMCalls, k.LLMCalls)
-	overList(&s.Extra, k.Extra)
-	if len(k.Calls) != len(s.Calls) {
-		overList(&s.Calls, k.Calls)
-	} else {
-		for i, c := range k.Calls {
-			overList(&s.Calls[i].Extra, c.Extra)
-		}
-	}
-	if k.Observation == nil {
-		return
-	}
-	if s.Observation == nil || len(k.Observation.Results) != len(s.Observation.Results) {
-		s.Observation = k.Observation
-		return
-	}
-	for i, r := range k.Observation.Results {
-		of := &s.Observation.Results[i]
-		over(&of.CallID, r.CallID)
-		over(&of.Content, r.Content)
-		overList(&of.Refs, r.Refs)
-		overList(&of.Extra, r.Extra)
-	}
+// object and list are JSON values taken apart once.
+type (
+	object = map[string]json.RawMessage
+	list   = []json.RawMessage
+)
+
+func apart[T object | list](v json.RawMessage) T {
+	var t T
+	_ = json.Unmarshal(v, &t) // what is none has no parts
+	return t
 }
 
-func over[T any](p **T, kept *T) {
-	if kept != nil {
-		*p = kept
-	}
-}
-
-func overList[L ~[]T, T any](p *L, kept L) {
-	if kept != nil {
-		*p = kept
-	}
-}
-
-// beyond is what a step says that made, the step of the same records, does not;
-// false where there is nothing.
-func (s Step) beyond(made Step, d difference) (Step, bool) {
-	k := Step{
-		ID:        s.ID,
-		Timestamp: only(d, "timestamp", s.Timestamp, made.Timestamp),
-		ModelName: only(d, "model_name", s.ModelName, made.ModelName),
-		Effort:    onlyList(d, "reasoning_effort", s.Effort, made.Effort),
-		Message:   only(d, "message", s.Message, made.Message),
-		Reasoning: only(d, "reasoning_content", s.Reasoning, made.Reasoning),
-		Metrics:   only(d, "metrics", s.Metrics, made.Metrics),
-		Copied:    s.Copied, LLMCalls: s.LLMCalls, Extra: s.Extra,
-	}
-	if len(s.Calls) != len(made.Calls) {
-		k.Calls = onlyList(d, "tool_calls", s.Calls, made.Calls)
-	} else if slices.ContainsFunc(s.Calls, func(c ToolCall) bool { return c.Extra != nil }) {
-		for _, c := range s.Calls {
-			k.Calls = append(k.Calls, ToolCall{ID: c.ID, Function: c.Function, Extra: c.Extra})
-		}
-	}
-	k.Observation = only(d, "observation", s.Observation, made.Observation)
-	if k.Observation != nil && made.Observation != nil && len(k.Observation.Results) == len(made.Observation.Results) {
-		k.Observation = &Observation{Results: make([]Result, len(k.Observation.Results))}
-		for i, r := range s.Observation.Results {
-			m := made.Observation.Results[i]
-			k.Observation.Results[i] = Result{
-				CallID:  only(d, "source_call_id", r.CallID, m.CallID),
-				Content: only(d, "content", r.Content, m.Content),
-				Refs:    r.Refs, Extra: r.Extra,
-			}
-		}
-	}
-	return k, !bytes.Equal(formOf(k), formOf(Step{ID: s.ID}))
-}
+// inParts are the fields of steps that are kept part by part; others are kept
+// whole.
+var inParts = map[string]bool{"observation": true, "results": true, "tool_calls": true}
 
 // difference counts the fields that Write adds, by their names.
 type difference map[string]int
 
-// only is what a step has where the one made of its records has another.
-func only[T any](d difference, name string, is, made *T) *T {
-	if is == nil && made != nil {
-		d[name]++
+// beyond is what a value says that made, what Write makes of its records, does
+// not; nil where that is nothing.
+func (d difference) beyond(is, made json.RawMessage) json.RawMessage {
+	if a, b := apart[list](is), apart[list](made); a != nil {
+		if len(a) != len(b) {
+			return is
+		}
+		kept, some := make(list, len(a)), false
+		for i := range a {
+			if kept[i] = d.beyond(a[i], b[i]); kept[i] != nil {
+				some = true
+			} else {
+				kept[i] = json.RawMessage("{}")
+			}
+		}
+		if !some {
+			return nil
+		}
+		return formOf(kept)
 	}
-	if is == nil || bytes.Equal(formOf(is), formOf(made)) {
+	a, b := apart[object](is), apart[object](made)
+	kept := object{}
+	for name, v := range a {
+		switch other, there := b[name]; {
+		case bytes.Equal(v, other):
+		case there && inParts[name]:
+			if k := d.beyond(v, other); k != nil {
+				kept[name] = k
+			}
+		default:
+			kept[name] = v
+		}
+	}
+	for name := range b {
+		if a[name] == nil {
+			d[name]++
+		}
+	}
+	if len(kept) == 0 {
 		return nil
 	}
-	return is
+	return formOf(kept)
 }
 
-func onlyList[L ~[]T, T any](d difference, name string, is, made L) L {
-	if len(is) == 0 && len(made) > 0 {
-		d[name]++
+// merge puts over a value what was kept of it.
+func merge(made, kept json.RawMessage) json.RawMessage {
+	if a, b := apart[list](made), apart[list](kept); b != nil {
+		if len(a) != len(b) {
+			return kept
+		}
+		for i := range a {
+			a[i] = merge(a[i], b[i])
+		}
+		return formOf(a)
 	}
-	if bytes.Equal(formOf(is), formOf(made)) {
-		return nil
+	a := apart[object](made)
+	for name, v := range apart[object](kept) {
+		if other, there := a[name]; there && inParts[name] {
+			v = merge(other, v)
+		}
+		a[name] = v
 	}
-	return is
+	return formOf(a)
 }
 
-func formOf(v any) []byte {
-	data, err := encode(v)
+func formOf(v any) json.RawMessage {
+	data, err := trajectories.Encode(v)
 	if err != nil { // of what was read there is always a form
 		return nil
 	}
