@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -14,7 +12,7 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// Trajectory is a .traj.json as Load found it: what the releases of
+// Trajectory is a .traj.json as Parse found it: what the releases of
 // mini-swe-agent have in common, with everything else in raw form.
 type Trajectory struct {
 	// Format is FormatV1 or FormatV2; empty when the file does not say.
@@ -68,23 +66,9 @@ type Result struct {
 	Exception string
 }
 
-// Load reads a trajectory of mini-swe-agent: release 2, release 1, an object
-// with messages, or a bare list of messages. An error names the file and what
-// in it is wrong. Files over 512 MB are refused.
-func Load(path string) (*Trajectory, error) {
-	f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
-	if err != nil {
-		return nil, fmt.Errorf("load trajectory: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("load trajectory %s: %w", path, err)
-	}
-	return Parse(path, data)
-}
-
-// Parse is Load for bytes that come from elsewhere; name stands in errors.
+// Parse reads a trajectory of mini-swe-agent: release 2, release 1, an object
+// with messages, or a bare list of messages. An error has name and what is wrong.
+// More than 512 MB are refused.
 func Parse(name string, data []byte) (*Trajectory, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("load trajectory %s: more than %d bytes", name, maxFile)

@@ -2,6 +2,7 @@ package trajectories_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -187,7 +188,7 @@ func realFiles(t *testing.T, patterns ...string) []string {
 func TestLoadRealFiles(t *testing.T) {
 	for _, path := range realFiles(t, "mini-swe-agent-v1/*", "mini-swe-agent-v2/*", "atif/mini-swe-agent/*native*") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			got, err := trajectories.Load(path)
+			got, err := load(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +217,7 @@ func TestDerivedFilesLoad(t *testing.T) {
 	if err := trajectories.Derive(sample(t), path); err != nil {
 		t.Fatal(err)
 	}
-	got, err := trajectories.Load(path)
+	got, err := load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,4 +250,13 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// load parses a file.
+func load(path string) (*trajectories.Trajectory, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return trajectories.Parse(path, data)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/minibench/mini/internal/atomicfile"
 )
 
 // maxFile bounds the derived and foreign files that are read whole, in bytes.
@@ -29,12 +31,11 @@ func WritePredictions(path string, preds map[string]Prediction) error {
 	if err := checkPredictions(preds); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return writeAtomic(path, func(w io.Writer) error {
-		if err := encodePredictions(w, preds); err != nil {
-			return fmt.Errorf("write %s: %w", path, err)
-		}
-		return nil
-	})
+	err := atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return encodePredictions(w, preds) })
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
 }
 
 // EncodePredictions writes what WritePredictions does.

@@ -133,7 +133,7 @@ func TestDeriveTools(t *testing.T) {
 	if diff := cmp.Diff([]string{"", " note notes", "", "", " found", " own"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := trajectories.Load(file); err != nil {
+	if _, err := load(file); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/minibench/mini/internal/atomicfile"
 	"github.com/minibench/mini/model"
 )
 
@@ -50,9 +51,9 @@ func derive(all, conversation iter.Seq2[Record, error], path string) error {
 	if err != nil {
 		return fmt.Errorf("derive trajectory: %w", err)
 	}
-	err = writeAtomic(path, func(w io.Writer) error { return s.write(w, conversation) })
+	err = atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return s.write(w, conversation) })
 	if err != nil {
-		return fmt.Errorf("derive trajectory: %w", err)
+		return fmt.Errorf("derive trajectory %s: %w", path, err)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func TestDeriveWhatNeverEnded(t *testing.T) {
 	if err := trajectories.Derive(journal, path); err != nil {
 		t.Fatal(err)
 	}
-	got, err := trajectories.Load(path)
+	got, err := load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestDeriveMarksWhatWasNotKept(t *testing.T) {
 	if err := trajectories.Derive(filepath.Join(dir, "j"), filepath.Join(dir, "t")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := trajectories.Load(filepath.Join(dir, "t"))
+	got, err := load(filepath.Join(dir, "t"))
 	if err != nil {
 		t.Fatal(err)
 	}

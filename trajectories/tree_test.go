@@ -119,7 +119,7 @@ func TestWhatAResumedAttemptLeavesBehind(t *testing.T) {
 	if err := trajectories.Derive(path, traj); err != nil {
 		t.Fatal(err)
 	}
-	derived, err := trajectories.Load(traj)
+	derived, err := load(traj)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestAResumedAttemptHasNoEndYet(t *testing.T) {
 		if err := trajectories.Derive(path, path+".traj.json"); err != nil {
 			t.Fatal(err)
 		}
-		traj, err := trajectories.Load(path + ".traj.json")
+		traj, err := load(path + ".traj.json")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,6 @@
 package atif
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/minibench/mini/trajectories"
@@ -136,9 +135,9 @@ type Content struct {
 // MarshalJSON implements json.Marshaler.
 func (c Content) MarshalJSON() ([]byte, error) {
 	if c.Parts != nil {
-		return encode(c.Parts)
+		return trajectories.Encode(c.Parts)
 	}
-	return encode(c.Text)
+	return trajectories.Encode(c.Text)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -161,15 +160,4 @@ type Source struct {
 	MediaType string   `json:"media_type" schema:"required"`
 	Path      string   `json:"path" schema:"required"`
 	Duration  *float64 `json:"duration_sec,omitempty"` // of audio
-}
-
-// encode is json.Marshal without the escapes for HTML.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -95,46 +95,16 @@ func (r *restorer) number(f *File, all []item) {
 		}
 	}
 	for i, it := range all {
-		data, err := encode(it.data)
-		if err == nil {
-			data, err = renumber(it.t, data, now)
+		rec := trajectories.Record{ID: i + 1, Parent: i, Type: it.t, Time: it.at}
+		var err error
+		if rec.Data, err = trajectories.Encode(it.data); err == nil {
+			err = rec.Renumber(func(record int) int { return now[record] })
 		}
 		if err != nil && r.err == nil {
 			r.err = fmt.Errorf("record %d: %w", i+1, err)
 		}
-		f.Records = append(f.Records, trajectories.Record{ID: i + 1, Parent: i, Type: it.t, Time: it.at, Data: data})
+		f.Records = append(f.Records, rec)
 	}
-}
-
-func renumber(t trajectories.Type, data json.RawMessage, now map[int]int) (json.RawMessage, error) {
-	switch t {
-	case trajectories.TypeContext:
-		return renumbered(data, func(c *trajectories.Context) {
-			for i := range c.Sent {
-				c.Sent[i].From, c.Sent[i].To = now[c.Sent[i].From], now[c.Sent[i].To]
-			}
-		})
-	case trajectories.TypeCompaction:
-		return renumbered(data, func(c *trajectories.Compaction) {
-			for i := range c.Replaced {
-				c.Replaced[i].From, c.Replaced[i].To = now[c.Replaced[i].From], now[c.Replaced[i].To]
-			}
-		})
-	case trajectories.TypeReplay:
-		return renumbered(data, func(p *trajectories.Replay) { p.Record = now[p.Record] })
-	case trajectories.TypeResume:
-		return renumbered(data, func(p *trajectories.Resume) { p.Record = now[p.Record] })
-	}
-	return data, nil
-}
-
-func renumbered[T any](data json.RawMessage, change func(*T)) (json.RawMessage, error) {
-	var v T
-	if err := json.Unmarshal(data, &v); err != nil {
-		return nil, err
-	}
-	change(&v)
-	return encode(v)
 }
 
 func (r *restorer) step(s *Step) {

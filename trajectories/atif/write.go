@@ -42,7 +42,7 @@ func Write(w io.Writer, t *trajectories.Transcript, o Options) ([]string, error)
 func (t *Trajectory) write(w io.Writer) error {
 	head := *t
 	head.Steps, head.Subagents = nil, nil
-	first, err := encode(head)
+	first, err := trajectories.Encode(head)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (l *lines) put(texts ...string) {
 }
 
 func (l *lines) value(v any, more bool) {
-	data, err := encode(v)
+	data, err := trajectories.Encode(v)
 	if err != nil && l.err == nil {
 		l.err = err
 	}
@@ -185,7 +185,7 @@ func (b *builder) raw() {
 
 // extra is a value in its JSON form; nil where it says nothing.
 func (b *builder) extra(v any) json.RawMessage {
-	data, err := encode(v)
+	data, err := trajectories.Encode(v)
 	if err != nil && b.err == nil {
 		b.err = err
 	}

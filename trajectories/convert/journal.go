@@ -93,32 +93,14 @@ func Adopted(f *File, path string) iter.Seq2[trajectories.Record, error] {
 // shift moves a record by one, with the records that it names. What followed the
 // header follows the import record now.
 func shift(r *trajectories.Record, importRecord int) error {
-	var err error
-	switch r.Type {
-	case trajectories.TypeContext:
-		err = change(r, func(c *trajectories.Context) {
-			for i := range c.Sent {
-				if p := &c.Sent[i]; p.Message == nil {
-					p.From, p.To = moved(p.From), moved(p.To)
-				}
-			}
-		})
-	case trajectories.TypeCompaction:
-		err = change(r, func(c *trajectories.Compaction) {
-			for i := range c.Replaced {
-				c.Replaced[i].From, c.Replaced[i].To = moved(c.Replaced[i].From), moved(c.Replaced[i].To)
-			}
-		})
-	case trajectories.TypeResume:
-		err = change(r, func(x *trajectories.Resume) { x.Record = moved(x.Record) })
-	case trajectories.TypeReplay:
-		err = change(r, func(x *trajectories.Replay) { x.Record = moved(x.Record) })
+	if err := r.Renumber(moved); err != nil {
+		return explain(err)
 	}
 	r.ID, r.Parent = r.ID+1, moved(r.Parent)
 	if r.Parent < before {
 		r.Parent = importRecord
 	}
-	return err
+	return nil
 }
 
 // moved is where a record stands now; the header stays.
@@ -127,15 +109,4 @@ func moved(id int) int {
 		return id
 	}
 	return id + 1
-}
-
-func change[T any](r *trajectories.Record, f func(*T)) error {
-	var data T
-	if err := json.Unmarshal(r.Data, &data); err != nil {
-		return fmt.Errorf("record %d: %w", r.ID, explain(err))
-	}
-	f(&data)
-	raw, err := trajectories.Encode(data)
-	r.Data = raw
-	return err
 }

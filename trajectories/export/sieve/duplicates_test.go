@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -198,7 +199,11 @@ func TestRealConversations(t *testing.T) {
 	var items []*export.Item
 	for _, form := range []string{"mini-swe-agent-v1", "mini-swe-agent-v2"} {
 		for _, file := range corpustest.Files(t, dir, form+"/*.traj.json") {
-			traj, err := trajectories.Load(file)
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			traj, err := trajectories.Parse(file, data)
 			if err != nil {
 				t.Fatal(err)
 			}
