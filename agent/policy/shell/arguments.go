@@ -1,7 +1,7 @@
 package shell
 
 import (
-	"regexp"
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -9,6 +9,7 @@ import (
 // arguments are options and operands, taken apart.
 type arguments struct {
 	flags    map[string]bool
+	values   map[string][]value // of options that take one
 	operands []value
 	// unknown says that some argument may be an option that nobody can name.
 	unknown bool
@@ -17,6 +18,9 @@ type arguments struct {
 // flag says whether one of some options is there. Long options may be
 // shortened.
 func (a arguments) flag(names ...string) Answer {
+	if len(names) == 0 {
+		return No
+	}
 	for _, name := range names {
 		if a.flags[name] {
 			return Yes
@@ -33,26 +37,20 @@ func (a arguments) flag(names ...string) Answer {
 	return No
 }
 
-// arguments takes apart the arguments of a program, and notes the paths among
-// them.
+// argumentReader takes apart the arguments of one program, and notes the paths
+// among them.
+type argumentReader struct {
+	*reader
+	arguments
+	part  *Part
+	known program
+	dirs  []string
+}
+
 func (r *reader) arguments(p *Part, known program, args []value, s *scope) arguments {
-	a := arguments{flags: map[string]bool{}}
-	note := func(v value, mode Mode) {
-		p.Paths = append(p.Paths, r.located(v, mode, s.dirs))
-	}
-	option := func(name string, v value, given bool) {
-		mode, isFile := known.files[name]
-		switch {
-		case !given:
-		case isFile:
-			note(v, mode)
-		case strings.Contains(known.values, name) && len(name) == 1, slices.Contains(known.words, name):
-		case known.text:
-		default:
-			if looksLikePath(v) {
-				note(v, Uses)
-			}
-		}
+	a := argumentReader{
+		reader: r, part: p, known: known, dirs: s.dirs,
+		arguments: arguments{flags: map[string]bool{}, values: map[string][]value{}},
 	}
 	only := false // operands, after "--"
 	for i := 0; i < len(args); i++ {
@@ -60,54 +58,68 @@ func (r *reader) arguments(p *Part, known program, args []value, s *scope) argum
 		switch {
 		case v.kind == unknown && strings.HasPrefix(v.text, "-") && !only:
 			// An option with a value that is known only then, as -j$(nproc).
+			name, _, _ := strings.Cut(strings.TrimLeft(v.text, "-"), "=")
 			a.flags[strings.TrimLeft(v.text, "-")] = true
-			if name, _, ok := strings.Cut(strings.TrimLeft(v.text, "-"), "="); ok {
-				if mode, isFile := known.files[name]; isFile {
-					note(v, mode)
-				}
+			if mode, isFile := known.files[name]; isFile {
+				a.note(v, mode)
 			}
 		case only || v.kind == unknown || !strings.HasPrefix(v.text, "-") || v.text == "-":
-			a.unknown = a.unknown || v.kind == unknown && !only && !strings.HasPrefix(v.text, `"/`) && !strings.HasPrefix(v.text, "/")
+			a.unknown = a.unknown || v.kind == unknown && !only && !strings.HasPrefix(strings.TrimPrefix(v.text, `"`), "/")
 			a.operands = append(a.operands, v)
 		case v.text == "--":
 			only = true
 		case strings.HasPrefix(v.text, "--"):
 			name, text, has := strings.Cut(v.text[2:], "=")
 			a.flags[name] = true
-			_, isFile := known.files[name]
-			if !has && (isFile || slices.Contains(known.words, name)) && i+1 < len(args) {
+			if has {
+				a.option(name, value{text: text, kind: v.kind})
+			} else if a.takesValue(name) && i+1 < len(args) {
 				i++
-				option(name, args[i], true)
-				continue
+				a.option(name, args[i])
 			}
-			option(name, value{text: text, kind: v.kind}, has)
 		default:
-			i += r.cluster(v, args[i+1:], known, a.flags, option)
+			i += a.cluster(v, args[i+1:])
 		}
 	}
-	r.operands(p, known, a, note)
-	return a
+	a.paths()
+	return a.arguments
+}
+
+func (a *argumentReader) note(v value, mode Mode) {
+	a.part.Paths = append(a.part.Paths, a.located(v, mode, a.dirs))
+}
+
+func (a *argumentReader) takesValue(name string) bool {
+	_, isFile := a.known.files[name]
+	return isFile || slices.Contains(a.known.values, name)
+}
+
+// option notes the value of an option.
+func (a *argumentReader) option(name string, v value) {
+	a.values[name] = append(a.values[name], v)
+	if mode, isFile := a.known.files[name]; isFile {
+		a.note(v, mode)
+	} else if !a.known.text && !slices.Contains(a.known.values, name) && looksLikePath(v) {
+		a.note(v, Uses)
+	}
 }
 
 // cluster takes apart short options; it returns how many of the next arguments
 // belong to them.
-func (r *reader) cluster(v value, next []value, known program, flags map[string]bool, option func(string, value, bool)) int {
+func (a *argumentReader) cluster(v value, next []value) int {
 	letters := v.text[1:]
 	for at := range len(letters) {
-		name := letters[at : at+1]
-		flags[name] = true
-		_, isFile := known.files[name]
-		if !isFile && !strings.Contains(known.values, name) {
-			if rest := letters[at+1:]; looksLikePath(value{text: rest, kind: v.kind}) {
-				option(name, value{text: rest, kind: v.kind}, true) // as -I/usr/include
-				return 0
-			}
+		name, rest := letters[at:at+1], value{text: letters[at+1:], kind: v.kind}
+		a.flags[name] = true
+		switch {
+		case strings.Contains(a.known.attached, name):
+			return 0
+		case !a.takesValue(name) && !looksLikePath(rest): // a path as in -I/usr/include
 			continue
-		}
-		if rest := letters[at+1:]; rest != "" {
-			option(name, value{text: rest, kind: v.kind}, true)
-		} else if len(next) > 0 {
-			option(name, next[0], true)
+		case rest.text != "":
+			a.option(name, rest)
+		case len(next) > 0:
+			a.option(name, next[0])
 			return 1
 		}
 		return 0
@@ -115,47 +127,44 @@ func (r *reader) cluster(v value, next []value, known program, flags map[string]
 	return 0
 }
 
-// operands notes those that are paths.
-func (r *reader) operands(p *Part, known program, a arguments, note func(value, Mode)) {
+// paths notes the operands that are paths.
+func (a *argumentReader) paths() {
+	known, rest := a.known, a.operands
 	if known.text {
 		return
 	}
-	skip := known.skip
-	for _, name := range strings.Fields(known.instead) {
-		if a.flags[name] {
-			skip = 0
-		}
+	given := slices.ContainsFunc(known.instead, func(name string) bool { return a.flags[name] })
+	if known.skip && !given && len(rest) > 0 {
+		rest = rest[1:]
 	}
-	mode := known.operands
-	if mode == "" {
-		mode = Uses
-	}
-	rest := a.operands[min(skip, len(a.operands)):]
 	for i, v := range rest {
-		m := mode
-		if known.last != "" && len(rest) > 1 && i == len(rest)-1 {
-			m = known.last
+		mode := known.operands
+		if known.lastWritten && len(rest) > 1 && i == len(rest)-1 {
+			mode = Writes
 		}
 		switch {
-		case mode != Uses:
-			note(v, m)
-		case url.MatchString(v.text):
-			p.Network = p.Network.Or(Maybe)
+		case mode != "":
+			a.note(v, mode)
+		case isURL(v.text):
+			a.part.Network = a.part.Network.Or(Maybe)
 		case v.kind == unknown || !strings.ContainsAny(v.text, "\n") && len(v.text) < 4096:
-			if _, text, ok := strings.Cut(v.text, "="); ok && looksLikePath(value{text: text, kind: v.kind}) {
-				note(value{text: text, kind: v.kind}, m) // as PREFIX=/usr/local
-			} else {
-				note(v, m)
-			}
+			a.note(v, Uses)
+		}
+		if _, text, ok := strings.Cut(v.text, "="); ok && text != "" { // as PREFIX=/usr/local, and of dd's if=
+			a.note(value{text: text, kind: v.kind}, cmp.Or(mode, Uses))
 		}
 	}
 }
 
-var url = regexp.MustCompile(`^(https?|ftp|ssh|git|rsync|s3|gs|wss?)://`)
+func isURL(text string) bool {
+	scheme, _, ok := strings.Cut(text, "://")
+	return ok && slices.Contains([]string{"http", "https", "ftp", "ssh", "git", "rsync", "s3", "gs", "ws", "wss"}, scheme)
+}
 
 // looksLikePath says of the value of an option that it leads somewhere.
 func looksLikePath(v value) bool {
-	return v.kind != unknown && (strings.HasPrefix(v.text, "/") || strings.HasPrefix(v.text, "~") || slices.Contains(strings.Split(v.text, "/"), ".."))
+	elsewhere := strings.HasPrefix(v.text, "/") || strings.HasPrefix(v.text, "~")
+	return v.kind != unknown && (elsewhere || slices.Contains(strings.Split(v.text, "/"), ".."))
 }
 
 // subcommand looks for the first operands among some names.

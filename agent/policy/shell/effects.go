@@ -5,176 +5,175 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // effects notes what a program does, as far as its arguments tell.
 func (r *reader) effects(p *Part, args []value, s *scope, c *context) {
-	known := programs[baseOf(p.Program)]
+	name := baseOf(p.Program)
+	known := programs()[name]
 	if p.Program == miniTool {
-		known, args = asked(args)
+		known, args = toolCall(args)
 	}
-	r.effectsOf(p, known, args, s, c)
-}
-
-func (r *reader) effectsOf(p *Part, known program, args []value, s *scope, c *context) {
 	a := r.arguments(p, known, args, s)
-	p.Network, p.System, p.Sudo = p.Network.Or(known.network), p.System.Or(known.system), p.Sudo.Or(known.sudo)
-	p.Network = p.Network.Or(subcommand(a, known.remote))
-	if len(known.apart) > 0 && subcommand(a, known.apart) == Yes && len(a.operands) > 1 && !slices.Contains([]string{"s", "sh", "show", "ls", "list", "get"}, a.operands[1].text) {
-		p.System = Yes
+	p.Network = max(p.Network, known.network, subcommand(a, known.remote))
+	p.System, p.Sudo = p.System.Or(known.system), p.Sudo.Or(known.sudo)
+	p.RecursiveDelete = p.RecursiveDelete.Or(a.flag(known.deletesWith...))
+	if a.flag(known.inPlaceWith...) != No {
+		for i := range p.Paths {
+			p.Paths[i].Mode = Writes
+		}
 	}
-	switch name := baseOf(p.Program); {
-	case name == "cd" || name == "pushd" || name == "popd":
+	with := a.flag(known.runsWith...)
+	if known.runs || with == Yes || with == Maybe && known.text || r.scripted(known.script, a, args, c) {
+		p.Undecided = p.Program + " may run a command, or use a file, that is not read"
+	}
+	switch name {
+	case "cd", "pushd", "popd":
 		r.changeFolder(p, args, s)
-	case name == "rm" || name == "grm":
-		p.RecursiveDelete = p.RecursiveDelete.Or(a.flag("r", "R", "recursive"))
+	case "rm":
 		if slices.ContainsFunc(a.operands, everything) {
 			p.RecursiveDelete = Yes
 		}
-	case name == "git":
+	case "git":
 		r.git(p, args, s)
-	case name == "sed" || name == "gsed":
-		r.scripts(p, "sed", args, s)
-		if a.flag("i", "in-place") != No {
-			p.all(Writes)
+	case "cmake":
+		if len(args) > 0 && args[0].text == "-E" {
+			p.RecursiveDelete = Yes // of its commands some do
 		}
-	case name == "awk" || name == "gawk" || name == "mawk" || name == "nawk":
-		r.scripts(p, "awk", args, s)
-	case name == "sort" && a.flag("compress-program") == Yes, name == "zip" && a.flags["T"] && a.unzips():
-		p.Undecided = name + " runs a program that is not read"
-	case name == "zip" && (a.flags["m"] || a.flags["move"]), name == "cmake" && a.flags["E"] && len(a.operands) > 0 && strings.HasPrefix(a.operands[0].text, "r"):
-		p.RecursiveDelete = Yes
-	case editors[name] && r.edits(a, c):
-		p.Undecided = name + " is given commands that are not read"
-	case name == "sqlite" && (slices.ContainsFunc(args, func(v value) bool { return sqlRuns.MatchString(v.text) }) || c.stdin == script && sqlRuns.MatchString(c.input)):
-		p.Undecided = "sqlite3 runs a command that is not read"
-	case name == "rsync" || name == "scp":
-		r.copies(p, a)
-	case name == "dd":
-		r.dd(p, args, s)
-	case name == "kill":
-		p.System = p.System.Or(killsAll(args))
-	case name == "tar" || name == "bsdtar" || name == "gtar":
-		r.tar(p, a)
-	case name == "python" || name == "pypy":
+	case "kill":
+		p.System = killsAll(args)
+	case "python", "pypy":
 		r.module(p, args)
-	case name == "perl" && a.flag("i") != No:
-		p.all(Writes)
-	case name == "hash" && a.flag("p") != No, name == "enable" && a.flag("f") != No:
-		p.Undecided = "it changes what the name of a program stands for"
-	case name == "mkfs" || strings.HasPrefix(p.Program, "mkfs."):
-		p.System = Yes
-	case name == "jobs" && a.flag("x") != No, (name == "mapfile" || name == "complete" || name == "compgen") && a.flag("C") != No, name == "bind" && a.flag("x") != No,
-		slices.Contains([]string{"test", "[", "read", "unset", "wait"}, name) && subscripts(args), name == "printf" && a.flags["v"] && subscripts(args):
-		p.Undecided = "it runs a command that is not read"
-	case name == "make" || name == "gmake":
-		for _, v := range a.operands {
-			if strings.HasPrefix(v.text, "SHELL=") {
-				p.Undecided = "it changes the shell that make runs"
-			}
+	case "set":
+		if slices.ContainsFunc(args, func(v value) bool { return v.text == "physical" }) {
+			p.Undecided = "it changes how cd follows links"
 		}
 	}
-	inside := !slices.ContainsFunc(p.Paths, func(q Path) bool { return q.Where != Inside })
-	p.listing = p.listing || known.quiet && inside && p.Network == No && namesOnly(p.Program, a, c)
+	outside := false
+	for _, q := range p.Paths {
+		outside = outside || q.Where != Inside
+		if q.Mode != Reads && q.Where != Inside && strings.HasPrefix(q.Text, "/dev/") {
+			p.System = Yes
+		}
+	}
+	p.listing = p.listing || known.lists && !outside && p.Network == No && p.Undecided == "" && namesOnly(name, a, c)
 }
 
 // namesOnly says that a program prints names of files, or passes them on.
 func namesOnly(name string, a arguments, c *context) bool {
 	switch name {
 	case "grep", "egrep", "fgrep", "rg":
-		return a.flag("l", "L", "files-with-matches", "files", "files-without-match") == Yes || c.stdin == listed && len(a.operands) <= 1
+		names := a.flag("l", "L", "files-with-matches", "files", "files-without-match")
+		return names == Yes || c.stdin == listed && len(a.operands) <= 1
 	case "head", "tail", "sort", "uniq":
 		return c.stdin == listed && len(a.operands) == 0
-	case "ls", "fd", "seq":
-		return a.flag("l") == No || name != "ls"
 	}
-	return false
+	return name != "ls" || a.flag("l") == No
 }
-
-// all turns reading into another mode.
-func (p *Part) all(mode Mode) {
-	for i := range p.Paths {
-		p.Paths[i].Mode = mode
-	}
-}
-
-// subscripts says that an argument, or the value of an option, may be an element
-// of an array whose number is made by a command.
-func subscripts(args []value) bool {
-	return slices.ContainsFunc(args, func(v value) bool { return subscript.MatchString(v.text) })
-}
-
-var subscript = regexp.MustCompile("^-?[A-Za-z_][A-Za-z0-9_]*\\[.*(\\$\\(|`)")
 
 // everything says that a pattern is of all that is in a folder: it has no
 // character that names must have.
-func everything(v value) bool { return v.glob && wildcards.MatchString(path.Base(v.text)) }
+func everything(v value) bool { return v.glob && wildcards().MatchString(path.Base(v.text)) }
 
-var wildcards = regexp.MustCompile(`^(\[[^\]]*\]|[*?.])+$`)
+var wildcards = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\[[^\]]*\]|[*?.])+$`) })
 
-// killsAll says that kill is told to end every process there is.
+// killsAll says that kill may be told to end every process there is, or the first.
 func killsAll(args []value) Answer {
 	answer := No
 	for i, v := range args {
 		switch {
 		case v.kind == unknown:
 			answer = answer.Or(Maybe)
-		case v.text == "-1" && (i > 0 || len(args) == 1), v.text == "1" && i > 0, v.text == "1" && len(args) == 1:
-			if i == 0 || args[i-1].text != "-s" && args[i-1].text != "-n" && args[i-1].text != "-l" {
-				answer = Yes
-			}
+		case v.text == "1", v.text == "-1" && (i > 0 || len(args) == 1):
+			answer = Yes
 		}
 	}
 	return answer
 }
 
-// editors are programs that edit by commands, some of which run others.
-var editors = map[string]bool{"vi": true, "vim": true, "nvim": true, "ex": true, "ed": true, "red": true, "emacs": true, "man": true, "gdb": true, "expect": true, "less": true}
-
-// edits says that an editor is given commands that may do more than edit.
-func (r *reader) edits(a arguments, c *context) bool {
-	for _, name := range []string{"c", "cmd", "S", "sc", "eval", "batch", "load", "P", "pager", "ex", "x", "command", "eval-command"} {
-		if a.flags[name] {
-			return true
-		}
-	}
-	for _, v := range a.operands {
-		if len(v.text) > 1 && v.text[0] == '+' && strings.Trim(v.text, "+0123456789gGF") != "" {
-			return true
-		}
-	}
-	return c.stdin == script && edRuns.MatchString(c.input)
-}
-
-var (
-	// edRuns are lines that have ed run something, or use another file.
-	edRuns  = regexp.MustCompile(`(?m)^[0-9,.$%; ]*(!|[wWreEf] +(!|/|~|\.\.))`)
-	sqlRuns = regexp.MustCompile(`(?i)(^|\n)\s*\.(shell|system|once|output|excel|import +['"]?\|)|\bedit\(|load_extension`)
-)
-
 // module is python -m: some use the network.
 func (r *reader) module(p *Part, args []value) {
 	for i, v := range args {
-		name, attached := strings.CutPrefix(v.text, "-m")
+		name, ok := strings.CutPrefix(v.text, "-m")
 		rest := args[i+1:]
-		switch {
-		case v.kind != known || !attached || name == "" && len(rest) == 0:
+		if v.kind != known || !ok || name == "" && len(rest) == 0 {
 			continue
-		case name == "":
+		}
+		if name == "" {
 			name, rest = rest[0].text, rest[1:]
 		}
-		switch name {
-		case "pip", "uv", "pipx", "poetry", "conda":
-			var a arguments
-			for _, w := range rest {
-				if !strings.HasPrefix(w.text, "-") {
-					a.operands = append(a.operands, w)
-				}
+		var a arguments
+		for _, w := range rest {
+			if !strings.HasPrefix(w.text, "-") {
+				a.operands = append(a.operands, w)
 			}
-			p.Network = p.Network.Or(subcommand(a, programs[name].remote))
-		case "http.server", "SimpleHTTPServer", "smtplib", "ftplib", "telnetlib", "ensurepip":
-			p.Network = Yes
 		}
+		module := programs()[name]
+		p.Network = max(p.Network, module.network, subcommand(a, module.remote))
 		return
 	}
+}
+
+// changeFolder is cd and its kin, which take ".." out of the text of a path
+// before they follow its links.
+func (r *reader) changeFolder(p *Part, args []value, s *scope) {
+	to := value{text: r.at.Home}
+	if r.at.Home == "" {
+		to.kind = unknown
+	}
+	for len(args) > 0 && slices.Contains([]string{"-L", "-e", "--"}, args[0].text) {
+		args = args[1:]
+	}
+	if len(args) > 0 {
+		to = args[0]
+	}
+	before := s.dirs
+	if p.Program == "popd" || p.Program == "pushd" && len(args) == 0 || to.text == "-" {
+		s.move() // back to where another cd was looked at
+		return
+	}
+	if strings.HasPrefix(to.text, "-") {
+		to.kind = unknown // it may be -P, which follows links first
+	}
+	if to.kind == unknown || len(before) == 0 && !path.IsAbs(to.text) {
+		p.Paths = append(p.Paths, r.located(to, Reads, before))
+		s.move()
+		return
+	}
+	if path.IsAbs(to.text) {
+		before = []string{"/"}
+	}
+	var dirs, shown []string
+	for _, dir := range before {
+		dirs = append(dirs, path.Join(dir, to.text))
+		shown = append(shown, path.Join(dir, shownText(to.text)))
+	}
+	s.move(shown...)
+	p.Paths = append(p.Paths, r.located(value{text: ".", kind: to.kind, glob: to.glob}, Reads, dirs))
+}
+
+// miniTool is the program by which commands ask mini itself for something.
+const miniTool = "mini-tool"
+
+// toolCall says what a call of mini-tool does with which of its arguments: its
+// file tools read and write, a chain is read from a file, and what the others are
+// given are words. Where the tool is not known, nothing is.
+func toolCall(args []value) (program, []value) {
+	if len(args) == 0 || !args[0].literal() {
+		return program{}, args
+	}
+	rest := args[1:]
+	switch args[0].text {
+	case "read", "chain":
+		return program{operands: Reads, values: []string{"offset", "limit"}}, rest
+	case "write", "edit": // a file; then texts
+		for i, v := range rest {
+			if v.kind == unknown || !strings.HasPrefix(v.text, "-") {
+				return program{operands: Writes}, rest[i : i+1]
+			}
+		}
+		return program{operands: Writes}, nil
+	}
+	return program{text: true}, rest
 }

@@ -30,7 +30,9 @@ func (p Place) clean() Place {
 }
 
 // devices are files that lead nowhere.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom", "/dev/random", "/dev/full"}
+var devices = []string{
+	"/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom", "/dev/random", "/dev/full",
+}
 
 // walk is an absolute path without "..": behind a link that leads to the parent
 // of what the link names, as the kernel has it. linked says that there was such

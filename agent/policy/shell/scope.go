@@ -11,26 +11,26 @@ import (
 // scope is what holds at one place of a script: the folders a command may be
 // in, and the variables whose values are known.
 type scope struct {
-	dirs  []string // none: unknown
-	stack [][]string
-	vars  map[string]value
+	dirs []string // none: unknown
+	// seen are the folders that a cd has led to; "" is one that is not known.
+	seen []string
+	vars map[string]value
 }
 
 func (s *scope) clone() *scope {
-	return &scope{dirs: slices.Clone(s.dirs), stack: slices.Clone(s.stack), vars: maps.Clone(s.vars)}
+	return &scope{dirs: slices.Clone(s.dirs), seen: slices.Clone(s.seen), vars: maps.Clone(s.vars)}
 }
 
 // merge adds the folders that another way through the script may lead to.
-func (s *scope) merge(dirs []string) {
-	if len(s.dirs) == 0 || len(dirs) == 0 {
+func (s *scope) merge(before, seen []string) {
+	if len(seen) == 0 {
+		return
+	}
+	if len(s.dirs) == 0 || len(before) == 0 || slices.Contains(seen, "") {
 		s.dirs = nil
 		return
 	}
-	for _, dir := range dirs {
-		if !slices.Contains(s.dirs, dir) {
-			s.dirs = append(s.dirs, dir)
-		}
-	}
+	s.dirs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.dirs, before, seen))))
 	if len(s.dirs) > maxDirs {
 		s.dirs = nil
 	}
@@ -40,22 +40,23 @@ func (s *scope) merge(dirs []string) {
 func (s *scope) branch(read func(*scope)) {
 	c := s.clone()
 	read(c)
-	s.merge(c.dirs)
+	s.seen = c.seen
+	s.merge(c.dirs, c.seen)
+}
+
+// move notes the folders that a cd leads to; none are not known.
+func (s *scope) move(dirs ...string) {
+	s.dirs = dirs
+	if len(dirs) == 0 {
+		dirs = []string{""}
+	}
+	s.seen = append(slices.Clone(s.seen), dirs...)
 }
 
 // survey looks for what makes the values of variables unknown: those that are
 // set more than once, or by something that has no value in the text.
 func (r *reader) survey(f *syntax.File) {
-	arithmetic := func(n syntax.Node) {
-		syntax.Walk(n, func(n syntax.Node) bool {
-			if l, ok := n.(*syntax.Lit); ok {
-				r.changed[l.Value] = true
-			}
-			return true
-		})
-	}
 	syntax.Walk(f, func(n syntax.Node) bool {
-		r.surveySubscripts(n)
 		switch n := n.(type) {
 		case *syntax.Assign:
 			if n.Name == nil {
@@ -73,11 +74,16 @@ func (r *reader) survey(f *syntax.File) {
 				r.changed[n.Name.Value], r.assigned[n.Name.Value] = true, 0
 			}
 		case *syntax.ParamExp:
-			if n.Exp != nil && n.Param != nil {
-				r.changed[n.Param.Value] = r.changed[n.Param.Value] || n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull
+			if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+				r.changed[n.Param.Value] = true
 			}
 		case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
-			arithmetic(n)
+			syntax.Walk(n, func(n syntax.Node) bool {
+				if l, ok := n.(*syntax.Lit); ok {
+					r.changed[l.Value] = true
+				}
+				return true
+			})
 		case *syntax.DeclClause:
 			r.opaque = r.opaque || n.Variant.Value == "nameref" || slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool {
 				return a.Name == nil && (a.Value == nil || a.Value.Lit() == "" || strings.Contains(a.Value.Lit(), "n"))
@@ -96,42 +102,35 @@ func (r *reader) survey(f *syntax.File) {
 
 // surveyCall is about builtins that set variables.
 func (r *reader) surveyCall(c *syntax.CallExpr) {
-	if len(c.Args) == 0 {
+	words := c.Args
+	if len(words) == 0 {
 		r.opaque = r.opaque || slices.ContainsFunc(c.Assigns, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == "IFS" })
 		return
 	}
-	words := c.Args
-	for len(words) > 0 && (words[0].Lit() == "command" || words[0].Lit() == "builtin") {
+	for len(words) > 1 && (words[0].Lit() == "command" || words[0].Lit() == "builtin") {
 		words = words[1:]
 	}
-	if len(words) == 0 {
-		return
-	}
-	switch words[0].Lit() {
-	case "set":
-		for _, w := range words[1:] {
-			l := w.Lit()
-			r.physical = r.physical || l == "physical" || strings.HasPrefix(l, "-") && strings.Contains(l, "P")
-			r.errexit = r.errexit || l == "errexit" || strings.HasPrefix(l, "-") && strings.Contains(l, "e")
-		}
+	builtin := words[0].Lit()
+	switch builtin {
 	case "eval", "source", ".", "let":
 		r.opaque = true
+		return
 	case "printf":
-		if len(words) > 2 && strings.HasPrefix(r.plainly(words[1]), "-v") {
-			name := r.plainly(words[1])[2:]
-			if name == "" {
-				name = r.plainly(words[2])
-			}
-			r.change(name)
+		if len(words) < 2 || !strings.HasPrefix(r.plainly(words[1]), "-v") {
+			return
 		}
 	case "read", "mapfile", "readarray", "getopts", "unset", "wait":
-		for _, w := range words[1:] {
-			name := r.plainly(w)
-			if words[0].Lit() == "unset" && name != "PATH" && slices.Contains(deciding, name) {
-				continue // without it things are as usual
-			}
-			r.change(name)
+	default:
+		return
+	}
+	for _, w := range words[1:] {
+		text := r.plainly(w)
+		name, _, _ := strings.Cut(strings.TrimPrefix(text, "-v"), "[")
+		if builtin == "unset" && name != "PATH" && slices.Contains(deciding, name) {
+			continue // without it things are as usual
 		}
+		r.changed[name] = true
+		r.opaque = r.opaque || text == "" // a name that is known only when it runs
 	}
 }
 
@@ -141,14 +140,6 @@ func (r *reader) plainly(w *syntax.Word) string {
 		return v.text
 	}
 	return ""
-}
-
-// change notes that a variable gets a value nobody can tell; any does where it
-// has no name.
-func (r *reader) change(name string) {
-	name, _, _ = strings.Cut(name, "[")
-	r.opaque = r.opaque || name == ""
-	r.changed[name] = true
 }
 
 // assign notes the value of a variable that is set where the script is sure to

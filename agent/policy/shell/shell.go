@@ -4,9 +4,9 @@
 //
 // Every simple command is a Part: those in pipelines, lists, loops, functions,
 // substitutions, here-documents given to a shell, and those that other programs
-// are told to run (env, xargs, bash -c, find -exec, timeout ...). Answers have
-// three values, since much is known only when the command runs: the program in
-// "$CMD x" is one that nobody can name beforehand.
+// are told to run (env, sudo, xargs, find -exec, bash -c). Answers have three
+// values, since much is known only when the command runs: the program in "$CMD x"
+// is one that nobody can name beforehand.
 //
 // This is a reader for accidents, not a boundary. A program that is run can do
 // anything; what python or make do with their files is not looked at.
@@ -162,22 +162,20 @@ const (
 	maxDirs     = 8
 	maxResolved = 2_000
 	maxNames    = 500
+	// maxShown bounds a text that is shown, in characters.
+	maxShown = 120
 )
 
 // Read finds the parts of a command. There is always at least one, but for a
 // text that runs nothing.
 func Read(text string, at Place) []Part {
-	r := &reader{at: at.clean(), work: &work{prints: map[*syntax.CmdSubst]bool{}, aliases: map[string]string{}}}
+	r := &reader{at: at.clean(), work: &work{prints: map[*syntax.CmdSubst]bool{}}}
 	r.at.Resolve = remembered(r.at.Resolve)
 	s := &scope{vars: map[string]value{}}
 	if r.at.Dir != "" {
 		s.dirs = []string{r.at.Dir}
 	}
 	r.script(text, s, &context{start: 0, top: true})
-	if found := r.work.subscripts; found.evaluated && found.hidden {
-		last := max(0, len(strings.TrimRight(text, " \t\n;"))-1) // what covers it covers all
-		r.add(undecided(&context{start: last}, "a[$(...)]", "a text in it may be run as the subscript of an array"))
-	}
 	return r.parts
 }
 
@@ -204,9 +202,8 @@ func undecided(c *context, text, format string, args ...any) Part {
 
 // shorten bounds a text that is shown.
 func shorten(text string) string {
-	const most = 120
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "..."
+	if runes := []rune(text); len(runes) > maxShown {
+		return string(runes[:maxShown]) + "..."
 	}
 	return text
 }

@@ -25,7 +25,7 @@ func TestParts(t *testing.T) {
 		"cat <<X\n$(a)\nX":                          "a / cat",
 		"cat <<'X'\n$(a)\nX":                        "cat",
 		"bash <<'X'\na\nb\nX":                       "bash a / bash b",
-		"eval 'a b'; trap 'c' EXIT; alias d=e":      "eval a b / trap c / alias e",
+		"eval 'a b'; trap 'c' EXIT; alias d=e":      "eval a b / trap c / alias d=e",
 		"exec 3>x; time a; coproc b; ! c":           "exec / a / b / c",
 		"uv run --with x pytest":                    "uv run --with x pytest / uv pytest",
 		"{a,b}c d":                                  "ac bc d",
@@ -35,7 +35,7 @@ func TestParts(t *testing.T) {
 		"for i in $(a); do b; done":                 "a / b",
 		"case $(a) in b) c;; esac":                  "a / c",
 		"command -v a; command b; builtin cd c":     "command -v a / command b / builtin cd c",
-		"git -c alias.x='!a b' x":                   "git a b / git -c alias.x=!a b x",
+		"git -c alias.x='!a b' x":                   "git -c alias.x=!a b x",
 		"> a":                                       "",
 	}
 	for text, want := range tests {

@@ -1,9 +1,11 @@
 package shell
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -20,11 +22,8 @@ type reader struct {
 	assigned map[string]int
 	changed  map[string]bool
 	opaque   bool
-	errexit  bool
-	physical bool // cd follows links before ".."
 	// functions are those whose bodies are being read, outermost first.
 	functions []string
-	documents map[*syntax.Word]bool // here-documents of the script
 	depth     int
 	work      *work
 }
@@ -32,9 +31,9 @@ type reader struct {
 // work bounds what is done for one command, scripts within scripts and all.
 type work struct {
 	bytes, fields int
-	prints        map[*syntax.CmdSubst]bool
-	aliases       map[string]string
-	subscripts    evaluation
+	// prints are substitutions of commands that print nothing but names of files
+	// of the workspace.
+	prints map[*syntax.CmdSubst]bool
 }
 
 // feed is what a command finds on its input.
@@ -65,7 +64,9 @@ func (c *context) within(program string) *context {
 }
 
 // nestings are the words of the shell that make parsers go deeper.
-var nestings = regexp.MustCompile(`\b(if|elif|while|until|for|case|select|time|coproc|function)\b`)
+var nestings = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(if|elif|while|until|for|case|select|time|coproc|function)\b`)
+})
 
 // tooDeep says that a text may nest deeper than it is safe to read.
 func tooDeep(text string) bool {
@@ -76,7 +77,7 @@ func tooDeep(text string) bool {
 			n++
 		}
 	}
-	return n > maxOpeners || n+len(nestings.FindAllStringIndex(text, maxOpeners+1)) > maxOpeners
+	return n > maxOpeners || n+len(nestings().FindAllStringIndex(text, maxOpeners+1)) > maxOpeners
 }
 
 // script reads the text of a script.
@@ -104,9 +105,16 @@ func (r *reader) script(text string, s *scope, c *context) {
 	inner := &reader{
 		at: r.at, text: text, parts: r.parts, full: r.full, depth: r.depth, functions: r.functions,
 		assigned: map[string]int{}, changed: map[string]bool{}, opaque: r.opaque, work: r.work,
-		documents: map[*syntax.Word]bool{},
 	}
 	inner.survey(f)
+	if hidesCommand(f) {
+		last := max(0, len(strings.TrimRight(text, " \t\n;"))-1) // what covers it covers all
+		hidden := context{start: c.start, via: c.via}
+		if c.top {
+			hidden.start = last
+		}
+		r.add(undecided(&hidden, "a[$(...)]", "a text in it may be run as the subscript of an array"))
+	}
 	for _, name := range deciding {
 		if inner.changed[name] && inner.assigned[name] == 0 {
 			r.setting(name, value{kind: unknown}, s, c)
@@ -136,9 +144,7 @@ func (r *reader) stmts(all []*syntax.Stmt, s *scope, c *context) {
 		}
 		before := s.dirs
 		r.stmt(st, s, c)
-		if _, simple := st.Cmd.(*syntax.CallExpr); simple && !r.errexit {
-			s.merge(before) // a cd may have failed
-		}
+		s.merge(before, s.seen) // a cd may have failed
 	}
 }
 
@@ -183,9 +189,16 @@ func (r *reader) command(cmd syntax.Command, s *scope, c *context) {
 	case *syntax.BinaryCmd:
 		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll {
 			r.pipeline(cmd, s, c)
-		} else {
-			r.andOr(cmd, s, c)
+			return
 		}
+		before := s.dirs
+		r.stmt(cmd.X, s, c)
+		if cmd.Op == syntax.OrStmt {
+			s.merge(before, s.seen)
+		}
+		right := &scope{dirs: s.dirs, seen: s.seen, vars: maps.Clone(s.vars)}
+		r.stmt(cmd.Y, right, c)
+		s.dirs, s.seen = right.dirs, right.seen
 	case *syntax.Block:
 		r.stmts(cmd.Stmts, s, c)
 	case *syntax.Subshell:
@@ -234,11 +247,10 @@ func (r *reader) command(cmd syntax.Command, s *scope, c *context) {
 // declared is an argument of declare and its kin that is no plain assignment, as
 // in export "PATH=x".
 func (r *reader) declared(v value, s *scope, c *context) {
-	switch {
-	case v.kind != known:
+	if v.kind != known {
 		r.add(undecided(c, v.text, "which variable it sets is known only when it runs"))
-	case assignment.MatchString(v.text):
-		r.environment(v, s, c)
+	} else if name, text, ok := assignment(v); ok {
+		r.setting(name, text, s, c)
 	}
 }
 

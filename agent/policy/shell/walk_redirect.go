@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -28,7 +27,7 @@ func (r *reader) redirections(all []*syntax.Redirect, s *scope, c *context) (pat
 			}
 			continue
 		case syntax.DplIn, syntax.DplOut:
-			if v := r.value(rd.Word, s); v.kind == plain || v.kind == known && duplicates.MatchString(v.text) {
+			if v := r.value(rd.Word, s); v.kind == plain || v.kind == known && duplicates(v.text) {
 				if stdin && rd.Op == syntax.DplIn {
 					c.stdin = something
 				}
@@ -58,7 +57,10 @@ func (r *reader) redirections(all []*syntax.Redirect, s *scope, c *context) (pat
 	return paths, network
 }
 
-var duplicates = regexp.MustCompile(`^([0-9]+-?|-)$`)
+// duplicates says that a redirection names a file descriptor, and no file.
+func duplicates(text string) bool {
+	return text == "-" || strings.Trim(strings.TrimSuffix(text, "-"), "0123456789") == "" && text != ""
+}
 
 // document is the text of a here-document, or of a here-string.
 func (r *reader) document(rd *syntax.Redirect, s *scope) value {

@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
@@ -39,7 +40,7 @@ const placeholder = "\x01"
 func shownText(s string) string { return strings.ReplaceAll(s, placeholder, "*") }
 
 // harmless are characters that make a value one word, and no pattern.
-var harmless = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]*$`)
+var harmless = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]*$`) })
 
 // fields are the words that a word expands to; more than one where it has
 // braces. ok is false where there would be too many.
@@ -119,7 +120,7 @@ func (r *reader) part(p syntax.WordPart, s *scope, quoted, first bool) value {
 	case *syntax.ArithmExp:
 		return value{text: placeholder, kind: plain}
 	case *syntax.CmdSubst:
-		if r.prints(p, s) {
+		if r.work.prints[p] {
 			return value{text: placeholder, kind: plain}
 		}
 		return value{kind: unknown}
@@ -197,7 +198,7 @@ func (r *reader) parameter(p *syntax.ParamExp, s *scope, quoted bool) value {
 			return value{kind: unknown}
 		}
 	}
-	if !quoted && v.kind == known && !harmless.MatchString(v.text) {
+	if !quoted && v.kind == known && !harmless().MatchString(v.text) {
 		return value{kind: unknown} // it would be split, or is a pattern
 	}
 	return v
