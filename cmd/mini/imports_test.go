@@ -56,6 +56,8 @@ var rules = []rule{
 	{pkg: "trajectories/convert", may: []string{"model", "trajectories", "trajectories/atif", "trajectories/formats/schema"}},
 	{pkg: "trajectories/export", may: []string{"model", "trajectories", "trajectories/atif", "trajectories/formats/schema"}},
 	{pkg: "trajectories/export/sieve", may: []string{"model", "trajectories", "trajectories/atif", "trajectories/export", "trajectories/formats/schema"}},
+	{pkg: "trajectories/timeline", may: []string{"model", "trajectories"}},
+	{pkg: "trajectories/filter", may: []string{"model", "trajectories", "trajectories/timeline"}},
 	{pkg: "datasets", may: nil},
 	{pkg: "datasets/demo", may: []string{"datasets"}},
 	{pkg: "datasets/specs", may: nil, std: true},
