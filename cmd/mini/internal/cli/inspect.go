@@ -13,6 +13,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/inspect"
 	"github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories/filter"
 )
 
 // inspectOptions are the flags of mini inspect.
@@ -24,7 +25,7 @@ type inspectOptions struct {
 	reasoning    bool
 	noReasoning  bool
 	stepIsSet    bool
-	filtering    inspect.Filter
+	filtering    filter.Filter
 	sorting      inspect.Sorting
 	path         string
 }
@@ -44,9 +45,9 @@ where none is given; a single trajectory is read at once.
 Without a terminal, or with --plain, the list is printed, or all of one
 trajectory. Nothing is written, and a run at work may be looked at.
 
-CONDITIONS must all hold: 'status:limit verdict:unresolved cost>1 -flags:warned
-text:"no such file"'. The fields are id, run, model, status, verdict, cost,
-steps, tokens, time, flags, and text, which is searched for in the trajectories.`,
+CONDITIONS must all hold: 'status:limit verdict:unresolved cost>1 cost<5
+text:"no such file" django'. A text is searched for in the trajectories, a word
+without a field in their ids.`,
 		Example: `  mini inspect runs/first
   mini inspect runs/first --filter 'status:limit cost>1' --sort -cost
   mini inspect theirs/django__django-11099.traj.json
@@ -99,7 +100,7 @@ func (o *inspectOptions) run(ctx context.Context, s Streams) error {
 
 // prepare finds mistakes before anything is read.
 func (o *inspectOptions) prepare() (err error) {
-	if o.filtering, err = inspect.ParseFilter(o.filter); err != nil {
+	if o.filtering, err = filter.Parse(o.filter); err != nil {
 		return usagef("--filter: %w", err)
 	}
 	if o.sorting, err = inspect.ParseSorting(o.sort); err != nil {

@@ -7,5 +7,5 @@
 // a row that says what is wrong.
 //
 //	err := inspect.Run(ctx, inspect.Config{Terminal: os.Stderr, Path: "runs/first"})
-//	err := inspect.List(ctx, os.Stdout, inspect.Config{Path: "runs/first"})
+//	notes, err := inspect.Print(ctx, os.Stdout, inspect.Printing{Path: "runs/first"})
 package inspect

@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/minibench/mini/trajectories/filter"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // scrollBy is how many lines j, k and the arrows scroll, as in mini-swe-agent's
@@ -22,39 +25,35 @@ func (m *view) key(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	switch key {
 	case "ctrl+c":
-		if m.list.search.running {
-			m.stopSearch()
-			return nil
-		}
 		return m.quit()
 	case "ctrl+l":
 		return tea.ClearScreen
 	case "q":
-		if m.help {
-			m.help = false
-			return nil
+		if !m.help {
+			return m.quit()
 		}
-		return m.quit()
+		m.help = false
 	case "?":
 		m.help, m.helpTop = !m.help, 0
-		return nil
+	default:
+		switch {
+		case m.help:
+			m.helpKey(key)
+		case m.reader != nil:
+			return m.readerKey(key)
+		default:
+			return m.listKey(key)
+		}
 	}
-	switch {
-	case m.help:
-		return m.helpKey(key)
-	case m.reader != nil:
-		return m.readerKey(key)
-	}
-	return m.listKey(key)
+	return nil
 }
 
 func (m *view) quit() tea.Cmd {
 	m.quitting = true
-	m.list.search.stop()
 	return tea.Quit
 }
 
-func (m *view) helpKey(key string) tea.Cmd {
+func (m *view) helpKey(key string) {
 	switch key {
 	case "down", "j", "pgdown", "space":
 		m.helpTop += 5
@@ -64,7 +63,6 @@ func (m *view) helpKey(key string) tea.Cmd {
 		m.help = false
 	}
 	m.helpTop = max(0, min(m.helpTop, len(helpLines())-m.height+1))
-	return nil
 }
 
 func (m *view) listKey(key string) tea.Cmd {
@@ -89,15 +87,10 @@ func (m *view) listKey(key string) tea.Cmd {
 		if it := l.current(); it != nil {
 			return m.open(it)
 		}
-	case "s", "S", "shift+s":
-		if key == "s" {
-			all := SortFields()
-			all = slices.DeleteFunc(all, func(f Field) bool { return (f == FieldRun || f == FieldModel) && l.several[f] == 0 })
-			l.sorting = Sorting{By: all[(slices.Index(all, l.sorting.By)+1)%len(all)]}
-			l.sorting.Desc = l.sorting.By.numeric() // the most first
-		} else {
-			l.sorting.Desc = !l.sorting.Desc
-		}
+	case "s":
+		l.sortNext()
+	case "S", "shift+s":
+		l.sorting.Desc = !l.sorting.Desc
 		l.arrange()
 	case "a":
 		l.all = !l.all
@@ -105,69 +98,50 @@ func (m *view) listKey(key string) tea.Cmd {
 	case "f":
 		return m.ask(aFilter, "filter: ", l.line)
 	case "/":
-		return m.ask(aSearch, "search all: ", l.search.text)
-	case "n":
-		l.cursor++
-	case "N", "shift+n":
-		l.cursor--
+		return m.ask(aFilter, "filter: ", `text:"`)
 	case "R", "shift+r":
-		if !l.walking {
-			l.walking = true
-			return m.works.walk()
-		}
+		return m.walk()
 	case "E", "shift+e", "e":
 		if it := l.current(); it != nil {
-			return m.pageAll(it, m.reasoning)
+			return m.pageAll(it)
 		}
 	case "!":
 		if len(l.notes) > 0 {
 			m.say(true, "%s", l.notes[0])
 		}
 	case "esc":
-		return m.escape()
+		return m.filter(filter.Filter{}, "")
 	}
 	l.cursor = max(0, min(l.cursor, len(l.visible)-1))
 	return nil
 }
 
-// escape undoes one thing: a search that goes on, a search, a filter.
-func (m *view) escape() tea.Cmd {
-	l := m.list
-	switch {
-	case l.search.running:
-		m.stopSearch()
-		return nil
-	case l.search.match != nil:
-		l.filter.Text = ""
-		return m.search("")
-	case l.line != "":
-		return m.filter(Filter{}, "")
-	}
-	return nil
+// sortNext sorts by the next column, numbers with the most first.
+func (l *list) sortNext() {
+	all := slices.DeleteFunc(SortFields(), func(f Field) bool { return (f == "run" || f == "model") && l.wide[f] == 0 })
+	l.sorting.By = all[(max(0, slices.Index(all, l.sorting.By))+1)%len(all)]
+	_, _, l.sorting.Desc = l.sorting.By.number(&Item{})
+	l.arrange()
 }
 
 func (m *view) readerKey(key string) tea.Cmd {
 	r := m.reader
 	switch key {
 	case "esc", "backspace":
-		if r.sight != steps {
-			r.sight = steps
-			r.show()
-			return nil
+		if r.sight == theSteps {
+			m.reader = nil
+		} else {
+			r.turn(r.page)
 		}
-		m.reader = nil
 		return nil
 	case "L", "shift+l":
 		return m.neighbour(1)
 	case "H", "shift+h":
 		return m.neighbour(-1)
 	case "R", "shift+r":
-		return m.works.open(r.item, true)
+		return m.read(r.item)
 	}
-	if r.t == nil || r.body == nil {
-		return nil
-	}
-	if m.scrollKey(key) {
+	if r.t == nil || r.scrollKey(key) {
 		return nil
 	}
 	switch key {
@@ -178,102 +152,79 @@ func (m *view) readerKey(key string) tea.Cmd {
 	case "0":
 		r.turn(0)
 	case "$":
-		r.turn(len(r.t.Pages) - 1)
+		r.turn(len(r.pages) - 1)
 	case "r":
 		r.reasoning = !r.reasoning
 		m.reasoning = r.reasoning
 		r.layout()
-		r.at = r.body.clamp(r.at, m.room(), m.look())
 		m.say(false, "%s", map[bool]string{true: "reasoning is shown", false: "reasoning is hidden"}[r.reasoning])
+	case "o":
+		r.whole = !r.whole
+		r.layout()
+		m.say(false, "%s", map[bool]string{true: "outputs are shown whole", false: "long outputs are folded"}[r.whole])
 	case "d":
-		return m.see(thePatch)
+		m.see(thePatch, patchOf(r.t))
 	case "t":
-		return m.see(theLog)
+		if m.see(theLog, []*timeline.Item{note("reading the log ...")}) {
+			return m.do(func() tea.Msg { return logged{r.item, testLog(r.t)} })
+		}
 	case "x":
-		m.nextError(1)
+		m.nextFailed(1)
 	case "X", "shift+x":
-		m.nextError(-1)
+		m.nextFailed(-1)
 	case "g":
 		return m.ask(aStep, "step: ", "")
 	case "/":
 		return m.ask(aSearch, "search: ", r.text)
 	case "n":
-		return m.seek(1)
+		m.seek(1)
 	case "N", "shift+n":
-		return m.seek(-1)
+		m.seek(-1)
 	case "F", "shift+f":
 		r.follow = !r.follow
 		if r.follow {
-			r.turn(len(r.t.Pages) - 1)
+			r.turn(len(r.pages) - 1)
 		}
 		m.say(false, "%s", map[bool]string{true: "following what is appended", false: "not following"}[r.follow])
-	case "b":
-		return m.branch()
 	case "e":
 		return m.page(r)
 	case "E", "shift+e":
-		return m.pageAll(r.item, true)
+		return m.pageAll(r.item)
 	}
 	return nil
 }
 
 // scrollKey says whether the key scrolls.
-func (m *view) scrollKey(key string) bool {
-	r, room, l := m.reader, m.room(), m.look()
-	var by int
-	switch key {
-	case "down", "j":
-		by = min(scrollBy, room)
-	case "up", "k":
-		by = -min(scrollBy, room)
-	case "pgdown", "space":
-		by = max(1, room-1)
-	case "pgup":
-		by = -max(1, room-1)
-	case "ctrl+e", "shift+down":
-		by = 1
-	case "ctrl+y", "shift+up":
-		by = -1
-	case "home":
-		r.at = place{}
-		return true
-	case "end", "G", "shift+g":
-		r.at = r.body.end(room, l)
-		return true
-	default:
+func (r *reader) scrollKey(key string) bool {
+	line, page := min(scrollBy, r.height), max(1, r.height-1)
+	by, ok := map[string]int{
+		"down": line, "j": line, "up": -line, "k": -line, "pgdown": page, "space": page, "pgup": -page,
+		"ctrl+e": 1, "shift+down": 1, "ctrl+y": -1, "shift+up": -1,
+		"home": -len(r.lines), "end": len(r.lines), "G": len(r.lines), "shift+g": len(r.lines),
+	}[key]
+	if ok {
+		r.scroll(by)
+	}
+	return ok
+}
+
+// see shows the patch or the log; the same key goes back. It says whether it is
+// shown.
+func (m *view) see(what sight, items []*timeline.Item) bool {
+	r := m.reader
+	if r.sight == what {
+		r.turn(r.page)
 		return false
 	}
-	r.at = r.body.scroll(r.at, by, room, l)
+	r.sight, r.extra = what, items
+	r.show()
 	return true
 }
 
-// see shows the patch or the log; the same key goes back.
-func (m *view) see(what sight) tea.Cmd {
-	r := m.reader
-	if r.sight == what {
-		r.sight = steps
-		r.show()
-		return nil
+func (m *view) nextFailed(by int) {
+	if !m.reader.nextFailed(by) {
+		m.say(false, "no %s step with an error", map[int]string{1: "later", -1: "earlier"}[by])
 	}
-	r.sight = what
-	if what == thePatch {
-		r.sections = patchOf(r.t)
-		r.show()
-		return nil
-	}
-	page := &Page{}
-	page.add(Note, "", "reading the log ...")
-	r.sections = page.Sections
-	r.show()
-	return m.works.log(r.t)
-}
-
-func (m *view) nextError(by int) {
-	if to := m.reader.t.failed(m.reader.page, by); to >= 0 {
-		m.reader.turn(to)
-		return
-	}
-	m.say(false, "no %s step with an error", map[int]string{1: "later", -1: "earlier"}[by])
 }
 
 // neighbour reads the next trajectory of the list, or the one before.
@@ -284,20 +235,6 @@ func (m *view) neighbour(by int) tea.Cmd {
 		m.say(false, "no %s trajectory", map[int]string{1: "next", -1: "previous"}[by])
 		return nil
 	}
-	l.cursor, l.moved = i+by, true
+	l.cursor = i + by
 	return m.open(l.visible[l.cursor])
-}
-
-func (m *view) branch() tea.Cmd {
-	step := m.reader.current().Step
-	if m.reader.current().Name == theEnd {
-		step = m.reader.t.Steps
-	}
-	command, err := branchCommand(m.reader.t, step)
-	if err != nil {
-		m.say(true, "%s", err)
-		return nil
-	}
-	m.say(false, "copied: %s", command)
-	return tea.SetClipboard(command)
 }

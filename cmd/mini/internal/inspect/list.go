@@ -1,29 +1,35 @@
 package inspect
 
 import (
-	"context"
+	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/minibench/mini/cmd/mini/internal/screen"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/filter"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // list is the trajectories, in order and filtered.
 type list struct {
 	items   map[string]*Item
 	visible []*Item
-	named   map[string]int // how many of those visible are of an instance of a run
-	several map[Field]int  // of columns that are shown where values differ: the widest value, in cells
-	above   string         // the folder that all runs are in
-	alike   bool           // files that are in no run have the same name
+	named   map[string]int   // how many of those visible are of an instance of a run
+	wide    map[Field]int    // of columns that are shown where values differ: the widest value
+	runs    map[*Item]string // what the column of runs has
 	cursor  int
 	top     int
 	moved   bool // by the user: it stays on its item
 	sorting Sorting
-	filter  Filter
+	filter  filter.Filter
 	line    string // the filter as it was typed
 	all     bool   // attempts that do not count too
 
@@ -31,27 +37,10 @@ type list struct {
 	walking bool
 	live    bool
 	notes   []string
-	failed  error // why the source could not be gone through
-
-	search search
+	failed  error // why the source could not be walked
 }
 
-// search is the state of a full-text search.
-type search struct {
-	text    string
-	match   *matcher // nil while nothing is searched for
-	number  int
-	hits    map[string]int
-	done    int
-	total   int
-	failed  int
-	running bool
-	stop    context.CancelFunc
-}
-
-func newList() *list {
-	return &list{items: map[string]*Item{}, sorting: Sorting{By: FieldID}, search: search{stop: func() {}}}
-}
+func newList() *list { return &list{items: map[string]*Item{}} }
 
 // maxNotes bounds what is kept of what could not be read.
 const maxNotes = 100
@@ -71,24 +60,21 @@ func (l *list) take(b Batch) {
 }
 
 // arrange sorts and filters anew; the cursor stays on its item, or at the top while
-// nobody has moved it.
+// the user has not moved it.
 func (l *list) arrange() {
 	at := l.current()
 	if !l.moved {
 		at, l.cursor = nil, 0
 	}
-	l.visible = l.visible[:0]
+	l.visible, l.named = l.visible[:0], map[string]int{}
 	for _, it := range l.items {
-		if l.shows(it) {
+		if (it.Selected || l.all) && !it.lacks && l.filter.Shows(it.row()) {
 			l.visible = append(l.visible, it)
+			l.named[it.Run+"\x00"+it.Name()]++
 		}
 	}
-	l.sorting.sort(l.visible)
-	l.named = map[string]int{}
-	for _, it := range l.visible {
-		l.named[it.Run+"\x00"+it.Name()]++
-	}
 	l.compare()
+	l.sorting.sort(l.visible)
 	if at != nil {
 		if i := slices.IndexFunc(l.visible, func(it *Item) bool { return it.key() == at.key() }); i >= 0 {
 			l.cursor = i
@@ -97,30 +83,55 @@ func (l *list) arrange() {
 	l.cursor = max(0, min(l.cursor, len(l.visible)-1))
 }
 
-func (l *list) shows(it *Item) bool {
-	if !it.Selected && !l.all || !l.filter.Shows(it) {
-		return false
-	}
-	return l.search.match == nil || l.search.hits[it.key()] > 0
-}
-
-// sought are the items that a search goes through.
-func (l *list) sought() []*Item {
-	var all []*Item
-	for _, it := range l.items {
-		if (it.Selected || l.all) && l.filter.Shows(it) {
-			all = append(all, it)
-		}
-	}
-	l.sorting.sort(all)
-	return all
-}
-
 func (l *list) current() *Item {
 	if l.cursor < 0 || l.cursor >= len(l.visible) {
 		return nil
 	}
 	return l.visible[l.cursor]
+}
+
+// compare finds out whether the items are of several runs, or of several models:
+// their columns are shown only then. Runs are named from the folder that all of
+// them are in. Files that are in no run have their folder in the place of one.
+func (l *list) compare() {
+	dirs, models := map[string]int{}, map[string]int{}
+	above := ""
+	for _, it := range l.items {
+		dir := it.Run
+		if dir == "" {
+			dir = filepath.Dir(it.Path)
+		}
+		if above == "" {
+			above = filepath.Dir(dir)
+		}
+		for !within(above, dir) && above != filepath.Dir(above) {
+			above = filepath.Dir(above)
+		}
+		dirs[dir]++
+		models[it.Model]++
+	}
+	l.wide, l.runs = map[Field]int{}, map[*Item]string{}
+	for _, it := range l.items {
+		dir := it.Run
+		if dir == "" {
+			dir = filepath.Dir(it.Path)
+		}
+		if rel, err := filepath.Rel(above, dir); err == nil {
+			dir = rel
+		}
+		l.runs[it] = dir
+		if len(dirs) > 1 {
+			l.wide["run"] = max(l.wide["run"], screen.Width(steps.Word(dir)))
+		}
+		if len(models) > 1 {
+			l.wide["model"] = max(l.wide["model"], screen.Width(steps.Word(it.Model)))
+		}
+	}
+}
+
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // column is one of the list's.
@@ -138,35 +149,32 @@ const mostNamed = 20
 // columns fit the width; those that say most stay longest.
 func (l *list) columns(width int) []column {
 	all := []column{
-		{"STATUS", FieldStatus, 15, false, (*Item).Ending},
-		{"VERDICT", FieldVerdict, 11, false, func(it *Item) string { return strings.ReplaceAll(it.Verdict, "_", " ") }},
-		{"STEPS", FieldSteps, 5, true, func(it *Item) string { return numberOr(it, FieldSteps, strconv.Itoa(it.Steps)) }},
-		{"COST", FieldCost, 7, true, costOf},
-		{"TIME", FieldTime, 7, true, func(it *Item) string { return numberOr(it, FieldTime, clock(it.Took)) }},
-		{"TOKENS", FieldTokens, 6, true, func(it *Item) string { return numberOr(it, FieldTokens, amount(it.Tokens)) }},
-		{"FLAGS", FieldFlags, 24, false, (*Item).flags},
+		{"STATUS", "status", 15, false, (*Item).Ending},
+		{"VERDICT", "verdict", 11, false, func(it *Item) string { return strings.ReplaceAll(it.Verdict, "_", " ") }},
+		{"STEPS", "steps", 5, true, func(it *Item) string { return numberOr(it, "steps", strconv.Itoa(it.Steps)) }},
+		{"COST", "cost", 7, true, costOf},
+		{"TIME", "time", 7, true, func(it *Item) string { return numberOr(it, "time", timeline.Clock(it.Took)) }},
+		{"TOKENS", "tokens", 6, true, func(it *Item) string { return numberOr(it, "tokens", timeline.Amount(it.Tokens)) }},
+		{"FLAGS", "flags", 24, false, (*Item).flags},
 	}
 	const least, gap = 24, 2
-	if n := l.several[FieldModel]; n > 0 {
-		all = slices.Insert(all, 4, column{"MODEL", FieldModel, max(5, min(n, mostNamed)), false, func(it *Item) string { return it.Model }})
+	if n := l.wide["model"]; n > 0 {
+		all = slices.Insert(all, 4, column{"MODEL", "model", max(5, min(n, mostNamed)), false, func(it *Item) string { return it.Model }})
 	}
-	if n := l.several[FieldRun]; n > 0 {
-		all = slices.Insert(all, 0, column{"RUN", FieldRun, max(3, min(n, mostNamed)), false, l.runOf})
-	}
-	if l.search.match != nil {
-		all = slices.Insert(all, 0, column{"HITS", "", 4, true, func(it *Item) string { return strconv.Itoa(l.search.hits[it.key()]) }})
+	if n := l.wide["run"]; n > 0 {
+		all = slices.Insert(all, 0, column{"RUN", "run", max(3, min(n, mostNamed)), false, func(it *Item) string { return l.runs[it] }})
 	}
 	room := width - least - 1
 	var cols []column
 	for _, c := range all {
-		if c.field == FieldFlags {
+		if c.field == "flags" {
 			c.width = min(c.width, max(6, room-gap))
 		}
 		if room >= c.width+gap {
 			cols, room = append(cols, c), room-c.width-gap
 		}
 	}
-	id := column{"INSTANCE", FieldID, least + max(0, room), false, l.nameOf}
+	id := column{"INSTANCE", "id", least + max(0, room), false, l.nameOf}
 	return append([]column{id}, cols...)
 }
 
@@ -180,7 +188,7 @@ func (l *list) nameOf(it *Item) string {
 }
 
 func numberOr(it *Item, f Field, text string) string {
-	if n, ok := f.number(it); ok && (n != 0 || f == FieldSteps) {
+	if n, known, _ := f.number(it); known && (n != 0 || f == "steps") {
 		return text
 	}
 	return ""
@@ -188,14 +196,14 @@ func numberOr(it *Item, f Field, text string) string {
 
 func costOf(it *Item) string {
 	switch {
-	case it.State == Broken || it.State == Unread:
+	case it.State == Broken:
 		return ""
 	case it.Cost == nil:
 		return "?"
 	case *it.Cost == 0:
 		return "-"
 	}
-	return dollars(float64(*it.Cost))
+	return timeline.Dollars(float64(*it.Cost))
 }
 
 // head is the line above the columns; the one that is sorted by has an arrow.
@@ -203,7 +211,7 @@ func (l *list) head(cols []column) string {
 	parts := make([]string, len(cols))
 	for i, c := range cols {
 		text := c.head
-		if c.field == l.sorting.By {
+		if c.field == cmp.Or(l.sorting.By, "id") {
 			text += map[bool]string{false: "↑", true: "↓"}[l.sorting.Desc]
 		}
 		parts[i] = c.fit(text)
@@ -221,7 +229,7 @@ func (c column) fit(text string) string {
 // row is an item in its columns, coloured unless it is the current one.
 func (l *list) row(it *Item, cols []column, current bool) string {
 	if it.State == Broken {
-		line := screen.Fit(oneLine(it.Name()), cols[0].width) + "  unreadable: " + oneLine(it.why())
+		line := screen.Fit(steps.Word(it.Name()), cols[0].width) + "  unreadable: " + steps.Word(it.why())
 		width := 1
 		for _, c := range cols {
 			width += c.width + 2
@@ -230,19 +238,19 @@ func (l *list) row(it *Item, cols []column, current bool) string {
 		if current {
 			return reversed(line)
 		}
-		return coloured(it.tint(), line)
+		return steps.Coloured(it.tint(), line)
 	}
 	parts := make([]string, len(cols))
 	for i, c := range cols {
-		text := c.fit(oneLine(c.text(it)))
+		text := c.fit(steps.Word(c.text(it)))
 		switch {
 		case current:
-		case c.field == FieldStatus:
-			text = coloured(it.tint(), text)
-		case c.field == FieldVerdict && it.Verdict != "":
-			text = coloured(verdictTint(it.Verdict), text)
+		case c.field == "status":
+			text = steps.Coloured(it.tint(), text)
+		case c.field == "verdict" && it.Verdict != "":
+			text = steps.Coloured(verdictTint(it.Verdict), text)
 		case !it.Selected:
-			text = faint(text)
+			text = steps.Faint(text)
 		}
 		parts[i] = text
 	}
@@ -275,16 +283,6 @@ func (l *list) counts() string {
 	if l.live {
 		more = append(more, "a mini is at work")
 	}
-	if s := l.search; s.match != nil {
-		what := fmt.Sprintf("%q", s.text)
-		if s.running {
-			what += fmt.Sprintf(" %d of %d, Esc stops", s.done, s.total)
-		}
-		if s.failed > 0 {
-			what += ", not read: " + plural(s.failed, "file")
-		}
-		more = append(more, what)
-	}
 	if n := len(l.notes); n > 0 {
 		more = append(more, plural(n, "place")+" not read")
 	}
@@ -297,3 +295,32 @@ func plural(n int, noun string) string {
 	}
 	return report.Count(n, noun)
 }
+
+// tint is the colour of how an item ended.
+func (it *Item) tint() ansi.Color {
+	switch {
+	case it.State == Running:
+		return ansi.Cyan
+	case it.State == Broken:
+		return ansi.Red
+	case it.State == Stopped, it.Class == trajectories.Limit:
+		return ansi.Yellow
+	case it.Class == trajectories.Submitted:
+		return ansi.Green
+	case it.Class == trajectories.Interrupted:
+		return ansi.Magenta
+	}
+	return ansi.Red
+}
+
+func verdictTint(v string) ansi.Color {
+	switch v {
+	case "resolved":
+		return ansi.Green
+	case "infrastructure", "error":
+		return ansi.Red
+	}
+	return ansi.Yellow
+}
+
+func reversed(s string) string { return ansi.NewStyle().Reverse(true).Styled(s) }

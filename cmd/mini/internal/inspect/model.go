@@ -1,13 +1,21 @@
 package inspect
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
+	"time"
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/minibench/mini/cmd/mini/internal/screen"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/trajectories/filter"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // asking is what a line is typed for.
@@ -21,9 +29,14 @@ const (
 )
 
 // view is the screen: the list, and the trajectory that is read in front of it.
-// Update does no input or output: what a key leads to is a command of the works.
+// Files are read by commands, which run beside it.
 type view struct {
-	works     *works
+	source    *Source
+	ctx       context.Context //nolint:containedctx // it is the view's, as long as the screen is taken
+	send      func(tea.Msg)
+	mu        sync.Mutex // of ctx's end and the beginning of work
+	work      sync.WaitGroup
+	walks     sync.Mutex // one walk at a time
 	suspend   func()
 	list      *list
 	reader    *reader // nil while the list is seen
@@ -38,20 +51,45 @@ type view struct {
 	help          bool
 	helpTop       int
 	ticks         int
-	begun         bool // the only trajectory was opened by itself
+	begun         bool // the only trajectory was opened without a key
 	quitting      bool
-	colours       bool         // in what a pager is given
-	busy          *atomic.Bool // a pager has the screen
+	colours       bool               // in what a pager is given
+	stopWalk      context.CancelFunc // nil before the first
+	number        int                // of the walk
 }
 
-// Init implements tea.Model.
-func (m *view) Init() tea.Cmd {
-	m.list.walking = true
-	cmds := []tea.Cmd{m.works.walk(), m.works.tick()}
-	if r := m.reader; r != nil && r.t == nil && r.failed == nil { // the screen was left while it was read
-		cmds = append(cmds, m.works.open(r.item, false))
+// Messages of commands.
+type (
+	found struct {
+		Batch
+		number int
 	}
-	m.list.search.done = 0 // one that was going on begins anew when all is known
+	walked struct {
+		err    error
+		number int
+	}
+	opened struct {
+		item *Item
+		t    *Trajectory
+		err  error
+	}
+	logged struct {
+		item  *Item
+		items []*timeline.Item
+	}
+	ticked struct{}
+	paged  struct {
+		err  error
+		path string
+	}
+)
+
+// Init implements tea.Model. The screen may have been left while something was read.
+func (m *view) Init() tea.Cmd {
+	cmds := []tea.Cmd{m.walk(), m.tick()}
+	if r := m.reader; r != nil && r.t == nil && r.failed == nil {
+		cmds = append(cmds, m.read(r.item))
+	}
 	return tea.Batch(cmds...)
 }
 
@@ -67,67 +105,162 @@ func (m *view) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, m.typed(msg)
 		}
 	case found:
-		m.list.take(Batch(msg))
+		if msg.number == m.number {
+			m.list.take(msg.Batch)
+		}
 	case walked:
+		if msg.number != m.number {
+			break
+		}
 		m.list.walking, m.list.failed = false, msg.err
 		if len(m.list.items) == 0 && !m.list.live { // there is nothing to look at
 			return m, m.quit()
-		}
-		if s := &m.list.search; s.running && s.done == 0 { // it was asked for from the start
-			return m, m.search(s.text)
 		}
 		return m, m.begin()
 	case opened:
 		m.opened(msg)
 	case logged:
 		if r := m.reader; r != nil && r.item == msg.item && r.sight == theLog {
-			r.sections = msg.sections
+			r.extra = msg.items
 			r.layout()
 		}
-	case searched:
-		m.searched(msg)
-	case seenAt:
-		m.seen(msg)
-	case changed:
-		if r := m.reader; r != nil && r.item == msg.item && msg.yes {
-			return m, m.works.open(r.item, true)
-		}
 	case ticked:
-		return m, m.tick()
+		return m, m.ticked()
 	case paged:
+		_ = os.Remove(msg.path) // it is in the folder for such files
 		if msg.err != nil {
-			m.say(true, "%s", msg.err)
+			m.say(true, "the pager ended with %s; PAGER names another one", msg.err)
 		}
 	}
 	return m, nil
 }
 
 func (m *view) say(alarm bool, format string, args ...any) {
-	m.hint, m.alarm = oneLine(fmt.Sprintf(format, args...)), alarm
+	m.hint, m.alarm = steps.Word(fmt.Sprintf(format, args...)), alarm
+}
+
+// do makes a command of something that takes its time; once the view has ended it
+// does nothing.
+func (m *view) do(f func() tea.Msg) tea.Cmd {
+	ctx := m.ctx
+	return func() tea.Msg {
+		m.mu.Lock()
+		if ctx.Err() != nil {
+			m.mu.Unlock()
+			return nil
+		}
+		m.work.Add(1)
+		m.mu.Unlock()
+		defer m.work.Done()
+		return f()
+	}
+}
+
+// end ends what commands do, and waits for it.
+func (m *view) end(cancel func()) {
+	m.mu.Lock()
+	cancel()
+	m.mu.Unlock()
+	m.work.Wait()
+}
+
+// tellEvery bounds how often the view hears of progress.
+const tellEvery = 100 * time.Millisecond
+
+// walk walks the source, and tells of what it finds a few times a second. It takes
+// the place of a walk that goes on.
+func (m *view) walk() tea.Cmd {
+	if m.stopWalk != nil {
+		m.stopWalk()
+	}
+	ctx, stop := context.WithCancel(m.ctx)
+	m.stopWalk, m.list.walking = stop, true
+	m.number++
+	number, filter, source, send := m.number, m.list.filter, m.source, m.send
+	return m.do(func() tea.Msg {
+		m.walks.Lock()
+		defer m.walks.Unlock()
+		defer stop()
+		b := found{number: number}
+		var last time.Time
+		flush := func() {
+			send(b)
+			b, last = found{Batch{Live: b.Live}, number}, time.Now()
+		}
+		err := source.Walk(ctx, filter, func(next Batch) error {
+			b.Items, b.Notes = append(b.Items, next.Items...), append(b.Notes, next.Notes...)
+			b.Files, b.Live = next.Files, b.Live || next.Live
+			if time.Since(last) >= tellEvery {
+				flush()
+			}
+			return nil
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		flush()
+		return walked{err, number}
+	})
+}
+
+func (m *view) read(it *Item) tea.Cmd {
+	return m.do(func() tea.Msg {
+		t, err := Open(it)
+		return opened{it, t, err}
+	})
+}
+
+func (m *view) tick() tea.Cmd {
+	return m.do(func() tea.Msg {
+		timer := time.NewTimer(time.Second)
+		defer timer.Stop()
+		select {
+		case <-m.ctx.Done():
+			return nil
+		case <-timer.C:
+			return ticked{}
+		}
+	})
+}
+
+// ticked looks once a second at what may have grown, and every other second for
+// what is new in a run at work.
+func (m *view) ticked() tea.Cmd {
+	m.ticks++
+	cmds := []tea.Cmd{m.tick()}
+	if r := m.reader; r != nil && r.t != nil && r.t.Outcome == nil && (r.follow || r.last()) {
+		cmds = append(cmds, m.do(func() tea.Msg {
+			if !r.t.changed() {
+				return nil
+			}
+			t, err := Open(r.item)
+			return opened{r.item, t, err}
+		}))
+	}
+	if m.list.live && !m.list.walking && m.ticks%2 == 0 {
+		cmds = append(cmds, m.walk())
+	}
+	return tea.Batch(cmds...)
 }
 
 // begin reads a source of one trajectory as soon as it is known.
 func (m *view) begin() tea.Cmd {
-	if m.begun || m.list.walking || m.reader != nil || len(m.list.visible) != 1 || !m.works.source.Single() {
+	if m.begun || m.reader != nil || len(m.list.visible) != 1 || !m.source.Single() {
 		return nil
 	}
 	m.begun = true
 	return m.open(m.list.visible[0])
 }
 
-// open begins to read.
+// open begins to read. What is searched for is kept.
 func (m *view) open(it *Item) tea.Cmd {
-	before := m.reader
+	text := m.list.filter.Text
+	if m.reader != nil && m.reader.text != "" {
+		text = m.reader.text
+	}
 	m.list.moved = true
-	m.reader = &reader{item: it, reasoning: m.reasoning}
-	r := m.reader
-	if s := m.list.search; s.match != nil {
-		r.text, r.match = s.text, s.match
-	}
-	if before != nil && before.match != nil {
-		r.text, r.match, r.reasoning = before.text, before.match, before.reasoning
-	}
-	return m.works.open(it, false)
+	m.reader = &reader{item: it, reasoning: m.reasoning, text: text, hit: -1, width: m.width - 1, height: m.room()}
+	return m.read(it)
 }
 
 func (m *view) opened(msg opened) {
@@ -136,7 +269,7 @@ func (m *view) opened(msg opened) {
 		return // it was left before it was read
 	}
 	if msg.err != nil {
-		if r.t == nil || !msg.again {
+		if r.t == nil {
 			r.failed = msg.err
 		}
 		m.say(true, "%s", msg.err)
@@ -145,105 +278,7 @@ func (m *view) opened(msg opened) {
 	if it := m.list.items[msg.item.key()]; it != nil {
 		r.item, msg.t.Item = it, it
 	}
-	r.take(msg.t, m.look(), m.room())
-}
-
-// tick looks once a second at what may have grown, and every other second for
-// what is new in a run at work.
-func (m *view) tick() tea.Cmd {
-	m.ticks++
-	cmds := []tea.Cmd{m.works.tick()}
-	if r := m.reader; r != nil && r.t != nil && !r.t.ended && (r.follow || r.last() || r.sight != steps) {
-		cmds = append(cmds, m.works.look(r.t))
-	}
-	if m.list.live && !m.list.walking && m.ticks%2 == 0 {
-		m.list.walking = true
-		cmds = append(cmds, m.works.walk())
-	}
-	return tea.Batch(cmds...)
-}
-
-// search begins to look for a text in all that the list has; none ends that.
-func (m *view) search(text string) tea.Cmd {
-	s := &m.list.search
-	s.stop()
-	number := s.number + 1
-	m.list.moved = m.list.moved && text == "" // it begins at the first that has it
-	*s = search{text: text, match: newMatcher(text), number: number, hits: map[string]int{}, stop: func() {}}
-	if s.match == nil {
-		m.list.arrange()
-		return nil
-	}
-	items := m.list.sought()
-	s.running, s.total = true, len(items)
-	var cmd tea.Cmd
-	cmd, s.stop = m.works.search(number, items, s.match)
-	m.list.arrange()
-	return cmd
-}
-
-func (m *view) searched(msg searched) {
-	s := &m.list.search
-	if msg.number != s.number {
-		return
-	}
-	for key, n := range msg.hits {
-		s.hits[key] = n
-	}
-	s.done, s.failed = max(s.done, msg.done), max(s.failed, msg.failed)
-	s.running = s.running && msg.done < msg.total
-	m.list.arrange()
-	if !s.running && len(m.list.visible) == 0 {
-		m.say(true, "nothing has %q", s.text)
-	}
-}
-
-// stopSearch leaves what was found so far.
-func (m *view) stopSearch() {
-	m.list.search.stop()
-	m.list.search.running = false
-	m.say(false, "stopped: %d of %d were searched", m.list.search.done, m.list.search.total)
-}
-
-// seek looks for the next match in what is read.
-func (m *view) seek(by int) tea.Cmd {
-	r := m.reader
-	if r.match == nil {
-		m.say(true, "nothing is searched for; / does that")
-		return nil
-	}
-	m.say(false, "searching for %q ...", r.text)
-	return m.works.find(r.seen(), r.match, r.from(by, m.room()), by, m.where())
-}
-
-// sought is where a search was begun: what it finds is of no use elsewhere.
-type sought struct {
-	t       *Trajectory
-	sight   sight
-	section *Section // the first of the patch or log
-}
-
-func (m *view) where() sought {
-	r := m.reader
-	p := sought{t: r.t, sight: r.sight}
-	if r.sight != steps && len(r.sections) > 0 {
-		p.section = r.sections[0]
-	}
-	return p
-}
-
-func (m *view) seen(msg seenAt) {
-	r := m.reader
-	if r == nil || r.t == nil || m.where() != msg.of {
-		return
-	}
-	if !msg.ok {
-		what := map[sight]string{steps: "this trajectory", thePatch: "the patch", theLog: "this log"}[r.sight]
-		m.say(true, "%q is not in %s", r.text, what)
-		return
-	}
-	m.say(false, "%q", r.text)
-	r.reach(msg.at, m.room(), m.look())
+	r.take(msg.t)
 }
 
 // ask opens the line at the bottom.
@@ -252,10 +287,10 @@ func (m *view) ask(what asking, prompt, value string) tea.Cmd {
 	in.Prompt = prompt
 	in.SetVirtualCursor(false)
 	in.KeyMap.Paste.SetEnabled(false) // it would run another program; the terminal pastes
-	in.ShowSuggestions = what == aFilter
 	in.CharLimit = 500
-	in.SetWidth(max(1, m.width-widthOf(prompt)-2))
+	in.SetWidth(max(1, m.width-screen.Width(prompt)-2))
 	in.SetValue(value)
+	in.CursorEnd()
 	m.input, m.asking, m.mistake = in, what, ""
 	return m.input.Focus()
 }
@@ -263,43 +298,26 @@ func (m *view) ask(what asking, prompt, value string) tea.Cmd {
 // typed takes a key for the line.
 func (m *view) typed(msg tea.Msg) tea.Cmd {
 	if key, ok := msg.(tea.KeyPressMsg); ok {
-		switch key.String() {
-		case "enter":
+		switch pressed := key.String(); {
+		case pressed == "enter":
 			return m.answered()
-		case "esc", "ctrl+c":
+		case pressed == "esc", pressed == "ctrl+c", pressed == "backspace" && m.input.Value() == "":
 			m.asking, m.mistake = nothing, ""
 			return nil
-		case "backspace":
-			if m.input.Value() == "" {
-				m.asking, m.mistake = nothing, ""
-				return nil
-			}
 		}
 	}
 	var cmd tea.Cmd
 	m.input, cmd = m.input.Update(msg)
 	m.mistake = ""
-	switch m.asking {
-	case aFilter:
-		m.input.SetSuggestions(Complete(m.input.Value(), m.list.visible))
-		if _, err := ParseFilter(m.input.Value()); err != nil {
-			m.mistake = err.Error()
-		}
-	case aStep:
-		if _, err := strconv.Atoi(m.input.Value()); err != nil && m.input.Value() != "" {
-			m.mistake = fmt.Sprintf("a number from 0 to %d", m.reader.t.Steps)
-		}
-	}
 	return cmd
 }
 
 // answered does what was asked for.
 func (m *view) answered() tea.Cmd {
 	value := m.input.Value()
-	what := m.asking
-	switch what {
+	switch m.asking {
 	case aFilter:
-		f, err := ParseFilter(value)
+		f, err := filter.Parse(value)
 		if err != nil {
 			m.mistake = err.Error()
 			return nil
@@ -308,36 +326,46 @@ func (m *view) answered() tea.Cmd {
 		return m.filter(f, value)
 	case aSearch:
 		m.asking = nothing
-		if m.reader == nil {
-			return m.search(value)
+		m.reader.text, m.reader.hit = value, -1
+		m.reader.layout()
+		if value != "" {
+			m.seek(1)
 		}
-		m.reader.text, m.reader.match, m.reader.hit = value, newMatcher(value), nil
-		if value == "" {
-			return nil
-		}
-		return m.seek(1)
 	case aStep:
 		n, err := strconv.Atoi(strings.TrimSpace(value))
-		if err != nil {
-			m.mistake = fmt.Sprintf("a number from 0 to %d", m.reader.t.Steps)
+		if replies := m.reader.t.Replies(); err != nil || n < 0 || n > replies {
+			m.mistake = fmt.Sprintf("there is no step %.20q: it has %d", value, replies)
 			return nil
 		}
 		m.asking = nothing
 		m.reader.turn(n)
-		if n > m.reader.t.Steps || n < 0 {
-			m.say(true, "there is no step %d: it has %d", n, m.reader.t.Steps)
-		}
 	}
 	return nil
 }
 
-// filter shows what meets conditions. A text in them is searched for.
-func (m *view) filter(f Filter, line string) tea.Cmd {
+// filter shows what meets conditions. Where a text in them is another one, all
+// trajectories are searched for it.
+func (m *view) filter(f filter.Filter, line string) tea.Cmd {
 	had := m.list.filter.Text
 	m.list.filter, m.list.line = f, strings.TrimSpace(line)
-	m.list.arrange()
-	if f.Text != "" || had != "" {
-		return m.search(f.Text)
+	if f.Text == had {
+		m.list.arrange()
+		return nil
 	}
-	return nil
+	m.list.items, m.list.moved = map[string]*Item{}, false
+	m.list.arrange()
+	return m.walk()
+}
+
+// seek looks for the next match in what is read.
+func (m *view) seek(by int) {
+	r := m.reader
+	switch {
+	case r.text == "":
+		m.say(true, "nothing is searched for; / does that")
+	case r.seek(by):
+		m.say(false, "%q", r.text)
+	default:
+		m.say(true, "%q is not in %s", r.text, [...]string{theSteps: "this trajectory", thePatch: "the patch", theLog: "this log"}[r.sight])
+	}
 }

@@ -68,11 +68,11 @@ func TestPeople(t *testing.T) {
 	text := printed(t, Printing{Path: path})
 	at := 0
 	for _, want := range []string{
-		"=== step 1/3", "$ ls", "--- command that the user ran", "$ make mine", "my needle",
+		"=== step 1/3", "$ ls", "decision: allow, by user; before that ask, by rule lists", ": it lists\n",
+		"--- command that the user ran", "$ make mine", "my needle",
 		"--- told by the user, who steers", "Rather look there.",
-		"decision: allow, by user; before that ask, by rule lists", ": it lists\n",
-		"=== step 2/3", "--- rejected", "--- interrupted, and told by the user", "Wait a bit.",
-		"decision: deny, by user: keep it", "limits: the user has raised them: up to 20 steps, cost without a limit",
+		"=== step 2/3", "decision: deny, by user: keep it", "--- rejected", "--- interrupted, and told by the user", "Wait a bit.",
+		"limits: the user has raised them: up to 20 steps, cost without a limit",
 		"=== step 3/3", "--- told by the user at the end, to go on", "Now the rest.",
 	} {
 		i := strings.Index(text[at:], want)
@@ -87,14 +87,4 @@ func TestPeople(t *testing.T) {
 	m := over(t, path, 80, 24)
 	press(m, "x")
 	has(t, m, "step 2/3")
-}
-
-// A person's command is found once too, and takes no other output's place.
-func TestSearchPeople(t *testing.T) {
-	it := &Item{ID: "talk", Path: withPeople(t), State: Stopped}
-	for text, want := range map[string]int{"needle": 2, "make mine": 1, "last needle": 1, "rather look": 1, "keep it": 1, "it lists": 1} {
-		if n, err := Search(t.Context(), it, newMatcher(text)); err != nil || n != want {
-			t.Errorf("%q: %d times, %v; want %d", text, n, err, want)
-		}
-	}
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,14 +10,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/minibench/mini/cmd/mini/internal/screen"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/trajectories/filter"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // Printing says what is printed of trajectories.
 type Printing struct {
 	Path string
 	// Filter and Sorting are of the list.
-	Filter  Filter
+	Filter  filter.Filter
 	Sorting Sorting
 	// All lists attempts that do not count too.
 	All  bool
@@ -48,72 +54,47 @@ func Print(ctx context.Context, w io.Writer, p Printing) (notes []string, err er
 	}
 	l := newList()
 	l.filter, l.sorting, l.all = p.Filter, p.Sorting, p.All
-	if l.sorting.By == "" {
-		l.sorting.By = FieldID
-	}
-	err = src.Walk(ctx, func(b Batch) error {
+	err = src.Walk(ctx, p.Filter, func(b Batch) error {
 		for _, it := range b.Items {
 			l.items[it.key()] = it
 		}
-		l.notes = append(l.notes, b.Notes...)
+		notes = append(notes, b.Notes...)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if m := newMatcher(p.Filter.Text); m != nil {
-		l.search = search{match: m, hits: map[string]int{}}
-		for _, it := range l.sought() {
-			n, err := Search(ctx, it, m)
-			if err != nil && ctx.Err() != nil {
-				return nil, err
-			} else if err != nil {
-				l.notes = append(l.notes, err.Error())
-			}
-			l.search.hits[it.key()] = n
-		}
-	}
 	l.arrange()
-	if len(l.items) == 0 {
-		return l.notes, &ErrNothing{Path: p.Path}
-	}
 	out := bufio.NewWriter(w)
-	switch one := len(l.items) == 1 || len(l.visible) == 1 && p.Step != nil; {
+	switch {
+	case len(l.items) == 0:
+		return notes, &ErrNothing{Path: p.Path}
 	case p.JSON:
 		err = l.json(out)
 	case p.Step != nil && len(l.visible) != 1:
-		return l.notes, &ErrNothing{Why: fmt.Sprintf("--step is for one trajectory, and here are %d; name a file", len(l.visible))}
-	case src.Single() && len(l.items) > 1 && !slices.ContainsFunc(l.visible, func(it *Item) bool { return it.Row >= 0 }) && len(l.visible) > 0:
-		return l.notes, &ErrNothing{Why: l.visible[0].Problem} // as of all others
-	case (src.Single() || p.Step != nil) && one:
-		err = p.print(out, l.visible)
+		return notes, &ErrNothing{Why: fmt.Sprintf("--step is for one trajectory, and here are %d; name a file", len(l.visible))}
+	case src.Single() && len(l.visible) > 0 && !slices.ContainsFunc(l.visible, func(it *Item) bool { return it.Row >= 0 }):
+		return notes, &ErrNothing{Why: l.visible[0].Problem} // as of all others
+	case len(l.visible) == 1 && (p.Step != nil || src.Single() && len(l.items) == 1):
+		err = p.print(out, l.visible[0])
 	default:
 		err = l.print(out, max(p.Width, 40))
 	}
-	if flushed := out.Flush(); err == nil {
-		err = flushed
-	}
-	return l.notes, err
+	return notes, cmp.Or(err, out.Flush())
 }
 
 // print is one trajectory.
-func (p Printing) print(w io.Writer, items []*Item) error {
-	if len(items) == 0 {
-		return nil
-	}
-	if it := items[0]; it.State == Broken && it.Row < 0 {
-		return &ErrNothing{Why: it.Problem}
-	}
-	t, err := Open(items[0])
+func (p Printing) print(w io.Writer, it *Item) error {
+	t, err := Open(it)
 	if err != nil {
 		return err
 	}
-	if p.Step != nil && (*p.Step < 0 || *p.Step > t.Steps) {
-		return &ErrNothing{Why: fmt.Sprintf("%s has no step %d: it has %d; 0 are the prompts", p.Path, *p.Step, t.Steps)}
+	if p.Step != nil && (*p.Step < 0 || *p.Step > t.Replies()) {
+		return &ErrNothing{Why: fmt.Sprintf("%s has no step %d: it has %d; 0 are the prompts", p.Path, *p.Step, t.Replies())}
 	}
-	r := &reader{item: t.Item, t: t}
-	for i, page := range t.Pages {
-		if p.Step != nil && (page.Step != *p.Step || page.Name == theEnd) {
+	r := &reader{item: it, t: t, pages: t.All()}
+	for i, step := range r.pages {
+		if p.Step != nil && (step.Number != *p.Step || step == t.End) {
 			continue
 		}
 		r.page = i
@@ -123,30 +104,24 @@ func (p Printing) print(w io.Writer, items []*Item) error {
 				return err
 			}
 		}
-		if err := writePage(w, oneLine(facts), page, p.Reasoning, p.Colours); err != nil {
+		if err := writeStep(w, facts, step, p.Reasoning, p.Colours); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writePage is a page as text.
-func writePage(w io.Writer, title string, page *Page, reasoning, colours bool) error {
+// writeStep is a step as text.
+func writeStep(w io.Writer, title string, step *timeline.Step, reasoning, colours bool) error {
 	if _, err := fmt.Fprintf(w, "=== %s\n", title); err != nil {
 		return err
 	}
-	return writeBody(w, newBody(page.Sections, reasoning), colours)
-}
-
-func writeBody(w io.Writer, b *body, colours bool) error {
-	for i := range b.rows {
-		for _, line := range b.render(i, look{plain: true}) {
-			if !colours {
-				line = stripped(line)
-			}
-			if _, err := fmt.Fprintln(w, line); err != nil {
-				return err
-			}
+	for _, line := range (steps.Style{Plain: true, Labels: true, Reasoning: reasoning}).Step(step) {
+		if !colours {
+			line.Text = ansi.Strip(line.Text)
+		}
+		if _, err := fmt.Fprintln(w, line.Text); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -155,9 +130,9 @@ func writeBody(w io.Writer, b *body, colours bool) error {
 // print is the list as a table, as wide as it needs to be but for flags.
 func (l *list) print(w io.Writer, width int) error {
 	for _, it := range l.visible {
-		width = max(width, widthOf(oneLine(l.nameOf(it)))+60)
+		width = max(width, screen.Width(steps.Word(l.nameOf(it)))+60)
 	}
-	for _, n := range l.several {
+	for _, n := range l.wide {
 		width += min(n, mostNamed) + 2
 	}
 	cols := l.columns(width)
@@ -166,7 +141,7 @@ func (l *list) print(w io.Writer, width int) error {
 			c.width = len(c.head)
 			for _, it := range l.visible {
 				if it.State != Broken || i == 0 {
-					c.width = max(c.width, widthOf(oneLine(c.text(it))))
+					c.width = max(c.width, screen.Width(steps.Word(c.text(it))))
 				}
 			}
 			cols[i] = c
@@ -186,10 +161,10 @@ func (l *list) print(w io.Writer, width int) error {
 	for _, it := range l.visible {
 		parts = parts[:0]
 		for _, c := range cols {
-			parts = append(parts, c.fit(oneLine(c.text(it))))
+			parts = append(parts, c.fit(steps.Word(c.text(it))))
 		}
 		if it.State == Broken {
-			parts = []string{screen.Fit(oneLine(it.Name()), cols[0].width), "unreadable: " + oneLine(it.why())}
+			parts = []string{screen.Fit(steps.Word(it.Name()), cols[0].width), "unreadable: " + steps.Word(it.why())}
 		}
 		if err := line(parts); err != nil {
 			return err
@@ -219,7 +194,6 @@ type listed struct {
 	Flags    []string `json:"flags"`
 	Selected bool     `json:"selected"`
 	Problem  string   `json:"problem,omitempty"`
-	Hits     int      `json:"hits,omitempty"`
 }
 
 // json is the list as lines of JSON.
@@ -230,7 +204,7 @@ func (l *list) json(w io.Writer) error {
 		line := listed{
 			ID: it.ID, Attempt: it.Attempt, Sample: it.Sample, Run: it.Run, Model: it.Model, File: it.Path, Row: max(0, it.Row), Format: it.Format,
 			State: it.State, Class: string(it.Class), Status: it.Status, Verdict: it.Verdict, Steps: it.Steps, Tokens: it.Tokens,
-			Seconds: it.Took.Seconds(), Flags: slices.Clone(it.Flags), Selected: it.Selected, Problem: it.Problem, Hits: l.search.hits[it.key()],
+			Seconds: it.Took.Seconds(), Flags: slices.Clone(it.Flags), Selected: it.Selected, Problem: it.Problem,
 		}
 		if line.Flags == nil {
 			line.Flags = []string{}

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"encoding/base64"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,8 +33,8 @@ const (
 	leave = ansi.ResetModeAltScreenSaveCursor
 )
 
-// From the list to a step, its branch command on the clipboard, a pager that has
-// the screen meanwhile and ends badly, and the end.
+// From the list to a step, a pager that has the screen meanwhile and ends badly, and
+// the end.
 func TestOnTerminal(t *testing.T) {
 	dir := run(t)
 	seen := filepath.Join(t.TempDir(), "seen")
@@ -52,9 +51,6 @@ func TestOnTerminal(t *testing.T) {
 	p.Expect("prompts")
 	p.Type("l")
 	p.Expect("I look.")
-	p.Type("b")
-	command := "mini replay " + dir + " -i a-1 --attempt 1 --from-step 1 -o mini-runs/branch"
-	p.Expect("\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(command)))
 	p.Type("e")
 	p.Expect(leave)
 	p.Expect("in the pager")

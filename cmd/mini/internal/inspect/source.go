@@ -6,23 +6,38 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/evaluate"
+	"github.com/minibench/mini/runner/verdicts"
+	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/convert"
+	"github.com/minibench/mini/trajectories/filter"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // Source is where trajectories are: a run, a folder of runs or files, a part of
-// a run, or one file. It may be gone through again, which reads anew only what
-// has changed. It is for one goroutine at a time.
+// a run, or one file. It may be walked again, which reads only those files of others
+// again that have changed. It is for one goroutine at a time.
 type Source struct {
 	path  string
 	file  bool // one file
 	part  bool // of a run
 	known map[string]summary
-	runs  map[string]*judged
+}
+
+// summary is what is remembered of a file.
+type summary struct {
+	size  int64
+	mod   time.Time
+	text  string // that was searched for
+	items []*Item
 }
 
 // Batch is what was found since the batch before.
@@ -46,17 +61,18 @@ func OpenSource(path string) (*Source, error) {
 	if !info.IsDir() && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is neither a file nor a folder", path)
 	}
-	return &Source{path: filepath.Clean(path), file: !info.IsDir(), known: map[string]summary{}, runs: map[string]*judged{}}, nil
+	return &Source{path: filepath.Clean(path), file: !info.IsDir(), known: map[string]summary{}}, nil
 }
 
 // Single says that the source is one file, or was found to be one instance of a
 // run: if it has one trajectory, that is what was meant.
 func (s *Source) Single() bool { return s.file || s.part }
 
-// Walk tells of all trajectories, batch by batch: of a run what results.json has
-// at once, then what takes opening files. The error is ctx's, or found's.
-func (s *Source) Walk(ctx context.Context, found func(Batch) error) error {
-	w := &walk{Source: s, ctx: ctx, found: found}
+// Walk finds all trajectories and calls found with them, batch by batch: of a run
+// what results.json has at once, then what takes opening files. Where f has a text,
+// each of them is searched for it. The error is ctx's, or found's.
+func (s *Source) Walk(ctx context.Context, f filter.Filter, found func(Batch) error) error {
+	w := &walk{Source: s, ctx: ctx, filter: f, found: found}
 	index, id, attempt, err := s.within()
 	if err != nil {
 		return err
@@ -73,18 +89,18 @@ func (s *Source) Walk(ctx context.Context, found func(Batch) error) error {
 
 // within finds the run that the path is, or is a part of.
 func (s *Source) within() (index *runner.Index, id string, attempt int, err error) {
-	dir := s.path
-	if s.file {
-		dir = filepath.Dir(dir)
-	}
-	if dir, err = filepath.Abs(dir); err != nil {
+	here, err := filepath.Abs(s.path)
+	if err != nil {
 		return nil, "", 0, err
 	}
+	dir, shown := here, s.path
+	if s.file {
+		dir, shown = filepath.Dir(dir), filepath.Dir(shown)
+	}
 	for range 4 { // RUN/<id>/attempts/<n>
-		index, err := runner.ReadIndex(s.shown(dir))
+		index, err := runner.ReadIndex(shown)
 		if err == nil {
 			id, attempt, ok := index.Has(s.path)
-			here, _ := filepath.Abs(s.path)
 			if ok && (id != "" || here == dir) && (!s.file || attempt > 0) {
 				return index, id, attempt, nil
 			}
@@ -94,33 +110,21 @@ func (s *Source) within() (index *runner.Index, id string, attempt int, err erro
 			return nil, "", 0, err
 		}
 		dir = filepath.Dir(dir)
+		if shown = filepath.Join(shown, ".."); !filepath.IsLocal(shown) {
+			shown = dir // above the working directory
+		}
 	}
 	return nil, "", 0, nil
-}
-
-// shown is a folder at or above the path, as relative as that was given.
-func (s *Source) shown(dir string) string {
-	if filepath.IsAbs(s.path) {
-		return dir
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return dir
-	}
-	rel, err := filepath.Rel(here, dir)
-	if err != nil {
-		return dir
-	}
-	return rel
 }
 
 // walk is one time through a source.
 type walk struct {
 	*Source
-	ctx   context.Context //nolint:containedctx // it lives as long as Walk does
-	found func(Batch) error
-	files int
-	live  bool
+	ctx    context.Context //nolint:containedctx // it lives as long as Walk does
+	filter filter.Filter
+	found  func(Batch) error
+	files  int
+	live   bool
 }
 
 func (w *walk) tell(items []*Item, notes ...string) error {
@@ -134,11 +138,8 @@ func (w *walk) tell(items []*Item, notes ...string) error {
 func (w *walk) folder() error {
 	var failed error
 	enter := func(dir string) bool {
-		if failed != nil {
-			return false
-		}
-		if dir == w.path {
-			return true
+		if failed != nil || dir == w.path {
+			return failed == nil
 		}
 		index, err := runner.ReadIndex(dir)
 		if err != nil {
@@ -165,116 +166,244 @@ func (w *walk) folder() error {
 	return errors.Join(failed, w.tell(nil))
 }
 
-// run tells of a run, or of one instance or attempt of it.
+// run walks a run, or one instance or attempt of it.
 func (w *walk) run(x *runner.Index, id string, attempt int) error {
 	w.live = w.live || x.Worker > 0
-	model := cmp.Or(x.Manifest.Model.Name, x.Manifest.Model.Class)
-	several := false
-	for _, a := range x.Attempts {
-		several = several || a.Sample > 1
+	several := slices.ContainsFunc(x.Attempts, func(a runner.Indexed) bool { return a.Sample > 1 })
+	judged, err := verdicts.Read(x.Dir)
+	if err != nil {
+		x.Unread = append(x.Unread, err.Error())
 	}
-	var items, all []*Item
-	unfinished := map[*Item]runner.Indexed{}
+	var ended []*Item
+	begun := map[string][]*Item{} // by instance, those that results.json does not have
 	for _, a := range x.Attempts {
 		if id != "" && a.ID != id || attempt > 0 && a.Number != attempt {
 			continue
 		}
-		it := &Item{ID: a.ID, Attempt: a.Number, Run: x.Dir, Model: model, Path: a.Journal, Selected: a.Selected || a.Newest && a.Result == nil, State: Unread}
-		if several {
-			it.Sample = a.Sample
+		w.files++
+		it := &Item{
+			ID: a.ID, Attempt: a.Number, Sample: a.Sample, Run: x.Dir, Path: a.Journal, Selected: a.Selected,
+			Model: cmp.Or(x.Manifest.Model.Name, x.Manifest.Model.Class),
 		}
-		if a.Result != nil {
-			it.take(a.Attempt)
-		} else {
-			unfinished[it] = a
+		if a.Result == nil {
+			begun[a.ID] = append(begun[a.ID], it)
+			continue
 		}
-		items = append(items, it)
+		it.take(a.Attempt)
+		it.judge(judged.Verdicts)
+		ended = append(ended, it)
 	}
-	w.files += len(items)
-	known := w.judged(x.Dir)
-	known.judge(items)
-	if err := w.tell(items, x.Unread...); err != nil {
+	newest := map[string]int{} // of a sample: the attempt
+	for _, it := range ended {
+		newest[it.ID+"#"+fmt.Sprint(it.Sample)] = it.Attempt
+	}
+	if err := w.tell(w.searched(shown(ended, several)), x.Unread...); err != nil {
 		return err
 	}
-	for len(items) > 0 {
-		n := 1
-		for n < len(items) && items[n].ID == items[0].ID {
-			n++
+	for _, id := range slices.Sorted(maps.Keys(begun)) {
+		for _, it := range begun[id] {
+			it.read()
+			sample := it.ID + "#" + fmt.Sprint(it.Sample)
+			newest[sample] = max(newest[sample], it.Attempt)
+			several = several || it.Sample > 1
 		}
-		if done := w.complete(items[:n], unfinished, x.Worker > 0); len(done) > 0 {
-			if err := w.tell(done); err != nil {
-				return err
+		for _, it := range begun[id] {
+			it.Selected = newest[it.ID+"#"+fmt.Sprint(it.Sample)] == it.Attempt
+			if it.Selected && it.State == Stopped && x.Worker > 0 {
+				it.State = Running
 			}
+			it.judge(judged.Verdicts)
 		}
-		all = append(all, items[:n]...)
-		items = items[n:]
-	}
-	if again := w.judge(x.Dir, all); again != nil {
-		return w.tell(again)
+		if err := w.tell(w.searched(shown(begun[id], several))); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// complete reads what results.json does not say of the attempts at an instance,
-// and puts copies in their places, which it returns.
-func (w *walk) complete(items []*Item, unfinished map[*Item]runner.Indexed, worked bool) []*Item {
-	var done []*Item
-	newest := map[int]int{} // sample -> attempt
-	for i, old := range items {
-		a, ok := unfinished[old]
-		if ok {
-			it := *old
-			w.read(&it, a)
-			items[i] = &it
-			done = append(done, &it)
-		}
-		k := max(1, items[i].Sample)
-		newest[k] = max(newest[k], items[i].Attempt)
-	}
-	several := len(newest) > 1
-	for _, it := range done {
-		if newest[max(1, it.Sample)] != it.Attempt {
-			it.Selected = false
-		} else if it.Selected = true; it.State == Stopped && worked {
-			it.State = Running
-			if !it.start.IsZero() { // its command may run for long, of which nothing is on record
-				it.Took = max(it.Took, time.Since(it.start))
-			}
-		}
-		if !several && it.Sample == 1 {
+// shown leaves samples out where there is one of each instance.
+func shown(items []*Item, several bool) []*Item {
+	for _, it := range items {
+		if !several {
 			it.Sample = 0
 		}
 	}
-	return done
+	return items
 }
 
-// read completes an attempt from its journal, where that has changed.
-func (w *walk) read(it *Item, a runner.Indexed) {
-	info, err := os.Lstat(a.Journal)
-	if s, ok := w.known[a.Journal]; ok && err == nil && s.same(info) {
-		*it = *s.items[0]
-		return
-	}
-	found, err := runner.ReadAttempt(a.Journal, a.Number)
+// read completes an attempt from its journal.
+func (it *Item) read() {
+	a, err := runner.ReadAttempt(it.Path, it.Attempt)
 	if err != nil {
 		it.State, it.Problem = Broken, err.Error()
 		return
 	}
-	it.take(found)
-	it.Sample = found.Sample
-	if info != nil {
-		kept := *it
-		w.known[a.Journal] = summary{info.Size(), info.ModTime(), []*Item{&kept}}
+	it.take(a)
+	it.Sample = a.Sample
+}
+
+// searched searches attempts for the text of the filter.
+func (w *walk) searched(items []*Item) []*Item {
+	if w.filter.Text == "" {
+		return items
+	}
+	for _, it := range items {
+		if w.ctx.Err() != nil {
+			break
+		}
+		info, err := os.Stat(it.Path)
+		if s, ok := w.known[it.Path]; err == nil && ok && s.same(info, w.filter.Text) {
+			it.lacks = s.items[0].lacks
+			continue
+		}
+		t, _ := Open(it) // what can be read is searched
+		it.lacks = t == nil || !w.filter.Has(t.Timeline)
+		if err == nil {
+			w.known[it.Path] = summary{info.Size(), info.ModTime(), w.filter.Text, []*Item{it}}
+		}
+	}
+	return items
+}
+
+func (s summary) same(info fs.FileInfo, text string) bool {
+	return s.size == info.Size() && s.mod.Equal(info.ModTime()) && s.text == text
+}
+
+// foreign reads the trajectories in a file of any format. A file that was met in a
+// folder, and is none, is passed over.
+func (w *walk) foreign(path string, named bool) error {
+	info, err := os.Stat(path)
+	if err == nil {
+		if s, ok := w.known[path]; ok && s.same(info, w.filter.Text) {
+			return w.tell(s.items)
+		}
+	}
+	var items []*Item
+	for f, err := range convert.All(path) {
+		if w.ctx.Err() != nil {
+			return w.tell(nil)
+		}
+		if errors.Is(err, convert.ErrUnknown) && !named {
+			continue
+		}
+		it := &Item{Path: path, Selected: true, lacks: w.filter.Text != ""}
+		if err != nil {
+			it.ID, it.State, it.Problem = nameOf(path), Broken, err.Error()
+			it.Row = -len(items) - 1 // no row: it cannot be opened
+		} else {
+			it.ID, it.Row, it.Format, it.Attempt = f.Header.InstanceID, f.Row, f.Format, f.Header.Attempt
+			it.Model = f.Header.ModelName
+			t, err := timeline.Read(f.Records)
+			it.sum(t)
+			if it.lacks = !w.filter.Has(t); err != nil {
+				it.State, it.Problem = Broken, err.Error()
+			}
+		}
+		items = append(items, it)
+		if len(items)%100 == 0 {
+			if err := w.tell(items[len(items)-100:]); err != nil {
+				return err
+			}
+		}
+	}
+	if info != nil && len(items) > 0 {
+		w.known[path] = summary{info.Size(), info.ModTime(), w.filter.Text, items}
+	}
+	return w.tell(items)
+}
+
+// nameOf is a file as an instance is called.
+func nameOf(path string) string {
+	name := filepath.Base(path)
+	for _, ending := range []string{".json", ".jsonl", ".traj", ".trajectory"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
+
+// judge gives an attempt its verdict. The patch itself is in the journal, which is
+// not opened: its size tells an earlier one of the same sample, most of the time.
+func (it *Item) judge(all []verdicts.Verdict) {
+	if it.State != Ended || !it.Selected {
+		return
+	}
+	v := newest(all, func(v verdicts.Verdict) bool {
+		return v.Instance == it.ID && max(1, v.Sample) == max(1, it.Sample) && v.Basis.PatchBytes == it.patchBytes
+	})
+	if v == nil {
+		return
+	}
+	it.Verdict = string(v.Class)
+	for _, name := range v.FlagNames() {
+		if !slices.Contains(it.Flags, name) {
+			it.Flags = append(it.Flags, name)
+		}
 	}
 }
 
-// summary is what is remembered of a file.
-type summary struct {
-	size  int64
-	mod   time.Time
-	items []*Item
+// newest is the verdict that fits and was written last; the baseline of the machine
+// is none. It is nil where none fits.
+func newest(all []verdicts.Verdict, fits func(verdicts.Verdict) bool) *verdicts.Verdict {
+	var found *verdicts.Verdict
+	for i, v := range all {
+		if v.Model != evaluate.GoldModel && v.Model != evaluate.NoopModel && fits(v) && (found == nil || v.Written.After(found.Written)) {
+			found = &all[i]
+		}
+	}
+	return found
 }
 
-func (s summary) same(info fs.FileInfo) bool {
-	return s.size == info.Size() && s.mod.Equal(info.ModTime())
+// Trajectory is one attempt in memory, as it is read.
+type Trajectory struct {
+	*timeline.Timeline
+	Item *Item
+	size int64
+	mod  time.Time
+}
+
+// Open reads a trajectory. Of a damaged one the beginning is there, and its end
+// says so.
+func Open(it *Item) (*Trajectory, error) {
+	switch {
+	case it.Path == "":
+		return nil, fmt.Errorf("%s: results.json is all that is left; its journal is not there", it.ID)
+	case it.Row < 0:
+		return nil, errors.New(it.Problem)
+	}
+	info, err := os.Stat(it.Path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a plain file", it.Path)
+	}
+	t := &Trajectory{Item: it, size: info.Size(), mod: info.ModTime()}
+	if it.Format == "" || it.Format == trajectories.Format {
+		t.Timeline, err = timeline.Read(trajectories.Read(it.Path))
+	} else {
+		t.Timeline, err = readRow(it)
+	}
+	if err != nil && (t.Timeline == nil || t.IsEmpty()) {
+		return nil, err
+	}
+	return t, nil
+}
+
+// readRow reads a trajectory from a file of another format.
+func readRow(it *Item) (*timeline.Timeline, error) {
+	for f, err := range convert.All(it.Path) {
+		switch {
+		case err != nil && it.Row == 0:
+			return nil, err
+		case err == nil && f.Row == it.Row:
+			return timeline.Read(f.Records)
+		}
+	}
+	return nil, fmt.Errorf("%s has changed: its row %d is not there any more", it.Path, it.Row)
+}
+
+// changed says whether the file is another one than was read.
+func (t *Trajectory) changed() bool {
+	info, err := os.Stat(t.Item.Path)
+	return err == nil && (info.Size() != t.size || !info.ModTime().Equal(t.mod))
 }

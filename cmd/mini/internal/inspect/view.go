@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/screen"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 )
 
 // View implements tea.Model.
@@ -47,32 +48,24 @@ func (m *view) room() int { return max(1, m.height-3) }
 // listRoom is how many rows the list has.
 func (m *view) listRoom() int { return max(1, m.height-4) }
 
-// look is how a trajectory is drawn.
-func (m *view) look() look {
-	l := look{width: max(4, m.width-1)}
-	if m.reader != nil {
-		l.mark = m.reader.match
-	}
-	return l
-}
-
 func (m *view) resize(w, h int) {
 	m.width, m.height = w, h
-	m.input.SetWidth(max(1, w-widthOf(m.input.Prompt)-2))
-	if r := m.reader; r != nil && r.body != nil {
-		r.at = r.body.clamp(r.at, m.room(), m.look())
+	m.input.SetWidth(max(1, w-screen.Width(m.input.Prompt)-2))
+	if r := m.reader; r != nil {
+		r.width, r.height = w-1, m.room()
+		r.layout()
 	}
 }
 
 func (m *view) listView() []string {
 	l := m.list
-	where := m.works.source.path
+	where := m.source.path
 	lines := []string{
-		bold(screen.Beside(" mini inspect · "+oneLine(where), m.position(), m.width)),
-		faint(screen.Cut(" "+oneLine(l.counts()), m.width)),
+		steps.Bold(screen.Beside(" mini inspect · "+steps.Word(where), m.position(), m.width)),
+		steps.Faint(screen.Cut(" "+steps.Word(l.counts()), m.width)),
 	}
 	cols := l.columns(m.width)
-	lines = append(lines, bold(screen.Cut(l.head(cols), m.width)))
+	lines = append(lines, steps.Bold(screen.Cut(l.head(cols), m.width)))
 	room := m.listRoom()
 	l.top = max(0, min(l.top, l.cursor, len(l.visible)-room))
 	l.top = max(l.top, l.cursor-room+1)
@@ -80,7 +73,7 @@ func (m *view) listView() []string {
 		lines = append(lines, screen.Cut(l.row(l.visible[i], cols, i == l.cursor), m.width))
 	}
 	if len(l.visible) == 0 {
-		lines = append(lines, "", " "+faint(screen.Cut(m.empty(), m.width-1)))
+		lines = append(lines, "", " "+steps.Faint(screen.Cut(m.empty(), m.width-1)))
 	}
 	return lines
 }
@@ -90,13 +83,13 @@ func (m *view) empty() string {
 	l := m.list
 	switch {
 	case l.failed != nil:
-		return oneLine(l.failed.Error())
-	case l.search.running:
-		return "searching ..."
+		return steps.Word(l.failed.Error())
 	case l.walking && len(l.items) == 0:
 		return "looking for trajectories ..."
-	case l.search.match != nil || l.line != "":
-		return "nothing fits; Esc takes the search or the filter away"
+	case l.walking && l.filter.Text != "":
+		return "searching ..."
+	case l.line != "":
+		return "nothing fits; Esc takes the filter away"
 	}
 	return "no trajectories here: files of trajectories end in .json, .jsonl or .traj"
 }
@@ -113,20 +106,16 @@ func (m *view) readerView() []string {
 	r := m.reader
 	name, facts := r.title()
 	lines := []string{
-		bold(screen.Beside(" "+name, m.position(), m.width)),
-		faint(screen.Cut(" "+oneLine(facts), m.width)),
+		steps.Bold(screen.Beside(" "+name, m.position(), m.width)),
+		steps.Faint(screen.Cut(" "+steps.Word(facts), m.width)),
 	}
 	if r.failed != nil {
-		for _, line := range wrap(oneLine(r.failed.Error()), m.width-2) {
-			lines = append(lines, " "+coloured(ansi.Red, line))
+		for _, line := range steps.Wrap(steps.Word(r.failed.Error()), m.width-2) {
+			lines = append(lines, " "+steps.Coloured(ansi.Red, line))
 		}
-		return lines
 	}
-	if r.body == nil {
-		return lines
-	}
-	for _, line := range r.body.window(r.at, m.room(), m.look()) {
-		lines = append(lines, " "+line)
+	for _, line := range r.lines[r.top:min(r.top+r.height, len(r.lines))] {
+		lines = append(lines, " "+line.Text)
 	}
 	return lines
 }
@@ -146,15 +135,15 @@ func (m *view) footer() []string {
 	case m.hint != "":
 		return m.lines(ansi.Yellow, m.hint)
 	case m.help:
-		return []string{faint(screen.Cut(" ? Esc: back", m.width))}
+		return []string{steps.Faint(screen.Cut(" ? Esc: back", m.width))}
 	case m.reader != nil:
-		return []string{faint(screen.Beside(" "+m.readerKeys(), m.scrolled(), m.width))}
+		return []string{steps.Faint(screen.Beside(" "+m.readerKeys(), m.reader.scrolled(), m.width))}
 	}
 	keys := "Enter read  / search  f filter  s sort  a attempts  ? help  q quit"
 	if m.list.line != "" {
-		keys = "filter: " + oneLine(m.list.line) + "   Esc shows all   ? help"
+		keys = "filter: " + steps.Word(m.list.line) + "   Esc shows all   ? help"
 	}
-	return []string{faint(screen.Cut(" "+keys, m.width))}
+	return []string{steps.Faint(screen.Cut(" "+keys, m.width))}
 }
 
 // maxFoot bounds the lines of a hint.
@@ -162,8 +151,8 @@ const maxFoot = 4
 
 func (m *view) lines(c ansi.Color, text string) []string {
 	var out []string
-	for _, line := range strings.Split(ansi.WrapWc(oneLine(text), max(4, m.width-2), ""), "\n") {
-		if out = append(out, coloured(c, " "+line)); len(out) == min(maxFoot, m.height-1) {
+	for _, line := range strings.Split(ansi.WrapWc(steps.Word(text), max(4, m.width-2), ""), "\n") {
+		if out = append(out, steps.Coloured(c, " "+line)); len(out) == min(maxFoot, m.height-1) {
 			break
 		}
 	}
@@ -172,33 +161,66 @@ func (m *view) lines(c ansi.Color, text string) []string {
 
 func (m *view) readerKeys() string {
 	r := m.reader
-	if r.sight != steps {
+	if r.sight != theSteps {
 		return "Esc steps  j/k scroll  d patch  t test log  ? help  q quit"
 	}
 	keys := "h/l step  j/k scroll  d patch  t log  x error  / search  Esc list  ? help"
 	if r.hidden() {
 		keys = "r reasoning  " + keys
 	}
-	if r.t != nil && !r.t.ended && (r.follow || r.last()) {
+	if r.t != nil && r.t.Outcome == nil && (r.follow || r.last()) {
 		keys = "following  " + keys
 	}
 	return keys
 }
 
 // scrolled says how far down it is.
-func (m *view) scrolled() string {
-	r := m.reader
-	if r.body == nil || len(r.body.rows) == 0 {
+func (r *reader) scrolled() string {
+	switch end := r.end(); {
+	case end == 0:
 		return ""
-	}
-	end := r.body.end(m.room(), m.look())
-	switch {
-	case end == place{}:
-		return ""
-	case r.at == place{}:
+	case r.top == 0:
 		return "top "
-	case r.at == end:
+	case r.top == end:
 		return "end "
+	default:
+		return fmt.Sprintf("%d%% ", min(99, 100*r.top/end))
 	}
-	return fmt.Sprintf("%d%% ", min(99, 100*r.at.row/max(1, end.row)))
+}
+
+const helpText = ` The list
+   j k  up down  PgUp PgDn    move          Enter l    read the trajectory
+   s S                        sort by the next column; reverse the order
+   f                          filter: status:limit verdict:unresolved cost>1
+                              cost<5 text:"no such file" django
+   /                          filter by a text; Esc shows all again
+   a                          other attempts at the instances too
+   e E                        the trajectory in $PAGER
+   R                          look again      ! what could not be read
+ Reading
+   l right  h left            next step, the one before
+   0 $                        the prompts, the end
+   g                          go to a step
+   j k down up                scroll 15 lines      PgDn PgUp space   a screen
+   Ctrl-E Ctrl-Y              one line             Home End          top, end
+   L H                        next trajectory, the one before
+   x X                        next step with an error, the one before
+   / n N                      search here, next match, the one before
+   r                          show or hide reasoning
+   o                          show long outputs whole, or fold them
+   d                          the patch            t   log of the tests
+   e E                        the step, or the trajectory, in $PAGER
+   R F                        read again; follow an attempt that goes on
+   Esc                        back to the list
+ Ctrl-Z leaves to the shell, fg comes back; q quits. A search finds any case,
+ unless it has a capital letter.`
+
+func helpLines() []string { return strings.Split(helpText, "\n") }
+
+func (m *view) helpView() []string {
+	lines := []string{steps.Bold(screen.Cut(" mini inspect: keys", m.width))}
+	for _, line := range helpLines()[min(m.helpTop, len(helpLines())-1):] {
+		lines = append(lines, screen.Cut(line, m.width))
+	}
+	return lines[:min(len(lines), max(1, m.height-1))]
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,15 +12,16 @@ import (
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
-// testView is a screen whose works are done by drive.
+// testView is a screen whose commands are run by drive.
 func testView(t *testing.T, w, h int) *view {
 	t.Helper()
-	m := &view{list: newList(), busy: &atomic.Bool{}}
-	m.works = newWorks(t.Context(), &Source{path: "somewhere", known: map[string]summary{}, runs: map[string]*judged{}})
-	m.works.send = func(msg tea.Msg) { m.Update(msg) }
-	t.Cleanup(m.works.end)
+	m := &view{list: newList(), source: &Source{path: "somewhere", known: map[string]summary{}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	m.ctx, m.send = ctx, func(msg tea.Msg) { m.Update(msg) }
+	t.Cleanup(func() { m.end(cancel) })
 	m.resize(w, h)
 	return m
 }
@@ -146,9 +146,8 @@ func over(t *testing.T, path string, w, h int) *view {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.works.source = src
-	m.list.walking = true
-	drive(m, m.works.walk())
+	m.source = src
+	drive(m, m.walk())
 	return m
 }
 
@@ -180,48 +179,44 @@ func TestListKeys(t *testing.T) {
 	has(t, m, "COST↓")
 	press(m, "S")
 	has(t, m, "COST↑")
-	press(m, "f")
-	for _, r := range "verd" {
-		press(m, string(r))
-	}
-	press(m, "tab")
-	if m.input.Value() != "verdict:" {
-		t.Errorf("completed to %q", m.input.Value())
-	}
-	press(m, "u", "n", "enter")
+	fill(m, "f", "verdict:un")
 	has(t, m, "1 of 3 trajectories", "a-1", "filter: verdict:un")
 	press(m, "esc")
 	has(t, m, "3 trajectories")
-	press(m, "f", "c", "o", "l", ":", "x")
-	has(t, m, "there is no field")
-	press(m, "enter") // stays, for it is wrong
-	has(t, m, "there is no field")
+	fill(m, "f", "colour:x") // stays, for it is wrong
+	has(t, m, "there is no filter")
 	press(m, "esc", "?")
 	has(t, m, "Reading", "log of the tests")
 	press(m, "q")
 	has(t, m, "3 trajectories")
 }
 
-func TestSearchAll(t *testing.T) {
+// fill opens a line with a key, fills it in and sends it.
+func fill(m *view, key, text string) {
+	press(m, key)
+	m.input.SetValue(text)
+	press(m, "enter")
+}
+
+func TestFilterByText(t *testing.T) {
 	m := over(t, run(t), 100, 24)
 	press(m, "/")
-	for _, r := range "lost in a-" {
-		press(m, string(r))
+	if m.input.Value() != `text:"` {
+		t.Errorf("the line begins with %q", m.input.Value())
 	}
-	press(m, "enter")
-	has(t, m, "2 of 3 trajectories", "HITS")
+	press(m, "esc")
+	fill(m, "/", `text:"LOST in a-"`)
+	has(t, m, "nothing fits")
+	fill(m, "/", `text:"lost in a-"`)
+	has(t, m, "2 of 3 trajectories", "a-1", "a-2")
 	hasNot(t, m, "b-3")
+	drive(m, m.walk()) // what has not changed is not read again
+	has(t, m, "2 of 3 trajectories")
 	press(m, "enter") // the search goes along
 	press(m, "n")
 	has(t, m, "The needle is lost in a-1.")
 	press(m, "esc", "esc")
 	has(t, m, "3 trajectories", "b-3")
-	press(m, "/")
-	for _, r := range "Nowhere" {
-		press(m, string(r))
-	}
-	press(m, "enter")
-	has(t, m, `nothing has "Nowhere"`)
 }
 
 func TestReaderKeys(t *testing.T) {
@@ -255,9 +250,9 @@ func TestReaderKeys(t *testing.T) {
 	has(t, m, "prompts")
 	press(m, "g", "2", "enter")
 	has(t, m, "step 2/3")
-	press(m, "g", "9", "enter")
-	has(t, m, "there is no step 9")
-	press(m, "d")
+	fill(m, "g", "9")
+	has(t, m, `there is no step "9"`)
+	press(m, "esc", "d")
 	has(t, m, "the submission", "+needle")
 	press(m, "d", "t")
 	has(t, m, "no test log: nobody has judged this submission; mini eval -p")
@@ -281,31 +276,38 @@ func TestSearchWithin(t *testing.T) {
 	has(t, m, "prompts")
 	press(m, "N")
 	has(t, m, "step 3/3")
-	press(m, "/")
-	for range "needle" {
-		m.Update(tea.KeyPressMsg{Code: tea.KeyBackspace})
-	}
-	for _, r := range "may it be" { // in what is hidden: it is shown then
-		press(m, string(r))
-	}
-	press(m, "enter")
+	fill(m, "/", "may it be") // in what is hidden: it is shown then
 	has(t, m, "step 1/3", "Where may it be?")
 }
 
-// A match beneath lines that are wrapped is seen, and so is each next one.
-func TestMatchIsSeen(t *testing.T) {
-	m := testView(t, 40, 12)
+// reading is a screen that reads one step.
+func reading(t *testing.T, w, h int, s *timeline.Step) *view {
+	t.Helper()
+	m := testView(t, w, h)
 	it := &Item{ID: "x", Path: "x", State: Ended}
-	p := &Page{Step: 1}
-	p.add(Output, "", strings.Repeat(strings.Repeat("long ", 30)+"\n", 8)+"needle 1\nneedle 2\n"+strings.Repeat("short\n", 30)+"needle 3\n")
-	m.reader = &reader{item: it, text: "needle", match: newMatcher("needle")}
-	m.opened(opened{item: it, t: &Trajectory{Item: it, Steps: 1, Pages: []*Page{p}}})
-	for _, want := range []string{"needle 1", "needle 2", "needle 3", "needle 1"} {
-		press(m, "n")
-		has(t, m, want)
+	m.open(it)
+	m.opened(opened{item: it, t: &Trajectory{Timeline: &timeline.Timeline{Steps: []*timeline.Step{s}}, Item: it}})
+	return m
+}
+
+// A match beneath lines that are wrapped is seen, and so is each next one, also
+// where a line goes on or is folded.
+func TestMatchIsSeen(t *testing.T) {
+	text := strings.Repeat(strings.Repeat("long ", 30)+"\n", 8) + "needle 1\nneedle 2\n" + strings.Repeat("short\n", 500) + strings.Repeat("x", 35) + " needle 3\n" + strings.Repeat("short\n", 500)
+	m := reading(t, 40, 12, &timeline.Step{Items: []*timeline.Item{{Kind: timeline.Output, Text: text}}})
+	press(m, "G", "home")
+	if n := len(m.reader.lines); n > 500 {
+		t.Errorf("a long output has %d lines", n)
 	}
-	press(m, "N")
-	has(t, m, "needle 3")
+	fill(m, "/", "needle")
+	for _, want := range []string{"needle 1", "needle 2", "dle 3", "needle 1"} {
+		has(t, m, want)
+		press(m, "n")
+	}
+	press(m, "N", "N")
+	has(t, m, "dle 3")
+	press(m, "o")
+	has(t, m, "long outputs are folded")
 }
 
 // What is searched is what is seen: the patch, or the log.
@@ -313,18 +315,13 @@ func TestSearchInFront(t *testing.T) {
 	dir := run(t)
 	judge(t, dir, submitted)
 	m := over(t, dir, 100, 24)
-	look := func(text string) {
-		press(m, "/")
-		m.input.SetValue(text)
-		press(m, "enter")
-	}
 	press(m, "enter", "d")
-	look("+needle")
+	fill(m, "/", "+needle")
 	has(t, m, "patch", `"+needle"`, "+++ b/x")
-	look("lost in")
+	fill(m, "/", "lost in")
 	has(t, m, "patch", `"lost in" is not in the patch`)
 	press(m, "t")
-	look("failed test_x")
+	fill(m, "/", "failed test_x")
 	has(t, m, "test log", "FAILED test_x", `"failed test_x"`)
 	press(m, "n") // the same again
 	has(t, m, "FAILED test_x", `"failed test_x"`)
@@ -334,14 +331,12 @@ func TestSearchInFront(t *testing.T) {
 
 // A file that is another one by now, and shorter, is read on.
 func TestShrunk(t *testing.T) {
-	dir := run(t)
-	m := over(t, filepath.Join(dir, "a-1"), 100, 24)
-	press(m, "/", "p", "a", "t", "c", "h", "enter", "N") // on the last page
+	m := over(t, filepath.Join(run(t), "a-1"), 100, 24)
+	fill(m, "/", "patch")
+	press(m, "N") // on the last page
 	has(t, m, "end ")
-	cmd := m.seek(1)
-	short := &Trajectory{Item: m.reader.item, Pages: []*Page{{Name: "prompts"}}}
-	m.opened(opened{item: m.reader.item, t: short, again: true})
-	drive(m, cmd) // what it finds is not there any more
+	short := &Trajectory{Timeline: &timeline.Timeline{Steps: []*timeline.Step{{Name: timeline.Prompts}}}, Item: m.reader.item}
+	m.opened(opened{item: m.reader.item, t: short})
 	press(m, "n", "N", "$", "n")
 	has(t, m, "prompts", "is not in this trajectory")
 }
@@ -361,7 +356,7 @@ func TestReloadAndFollow(t *testing.T) {
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 120}) // the end is seen
 	press(m, "G")
 	write(t, path, string(data))
-	drive(m, m.works.look(m.reader.t))
+	drive(m, m.read(m.reader.item))
 	has(t, m, "outcome: submitted")
 	press(m, "g", "1", "enter", "R")
 	has(t, m, "step 1/3")
@@ -376,48 +371,5 @@ func TestResize(t *testing.T) {
 			m.Update(s)
 			calm(t, m)
 		}
-	}
-}
-
-func TestBranchCommand(t *testing.T) {
-	m := over(t, run(t), 100, 24)
-	press(m, "enter", "b")
-	has(t, m, "press b at step 1 or later")
-	press(m, "l")
-	_, cmd := m.Update(keyOf("b"))
-	if cmd == nil {
-		t.Fatal("nothing is copied")
-	}
-	has(t, m, "--attempt 1 --from-step 1 -o")
-	for path, want := range map[string]string{
-		"-rf":       "mini replay ./-rf --from-step 2 -o mini-runs/branch",
-		"it's here": `mini replay 'it'\''s here' --from-step 2 -o mini-runs/branch`,
-	} {
-		got, err := branchCommand(&Trajectory{Item: &Item{Path: path}}, 2)
-		if err != nil || got != want {
-			t.Errorf("%s: %s, %v", path, got, err)
-		}
-	}
-	if _, err := branchCommand(&Trajectory{Item: &Item{Path: "a\x1b[200~b"}}, 2); err == nil {
-		t.Error("a name that steers is copied")
-	}
-}
-
-// A search that is stopped leaves what was found, and what is begun in its place
-// is not mixed with it.
-func TestStoppedSearch(t *testing.T) {
-	m := over(t, run(t), 100, 24)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := Search(ctx, m.list.visible[0], newMatcher("needle")); err == nil {
-		t.Error("a search goes on")
-	}
-	_ = m.search("needle")
-	has(t, m, "0 of 3, Esc stops")
-	press(m, "esc")
-	has(t, m, "stopped: 0 of 3 were searched")
-	m.searched(searched{number: m.list.search.number - 1, hits: map[string]int{m.list.sought()[0].key(): 1}, done: 1, total: 3})
-	if len(m.list.search.hits) > 0 {
-		t.Error("an older search is listened to")
 	}
 }
