@@ -1,19 +1,20 @@
 package tui
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 
-	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/cmd/mini/internal/screen"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // follow is the pane that shows an attempt as it grows: what the model said and ran,
@@ -22,39 +23,24 @@ type follow struct {
 	pick   pick
 	number int // of the pane: what is read for an earlier one is not this one's
 	tail   tail
-	lines  []followed
-	steps  int
-	ended  bool
+	t      timeline.Timeline
+	lines  []string
+	width  int    // of the lines
+	past   bool   // the beginning of the journal is left out
 	failed string // why nothing is read; empty where something is
 	up     int    // lines scrolled up from the end
 }
 
-// followed is a line of the pane. Its text is clean.
-type followed struct {
-	kind lineKind
-	text string
+const (
+	maxFollowed = 3000 // lines, about, that can be scrolled to
+	followEvery = 400 * time.Millisecond
+)
+
+// folded bounds what is shown of a step: the beginning of what was said, and the end
+// of what was printed.
+var folded = map[timeline.Kind]steps.Fold{
+	timeline.Message: {Head: 8}, timeline.Reply: {Head: 8}, timeline.Command: {Head: 12}, timeline.Output: {Tail: 15},
 }
-
-type lineKind int
-
-const (
-	outputLine lineKind = iota
-	headLine            // of a step
-	saidLine            // by the model
-	ranLine             // a command
-	toldLine            // by mini
-)
-
-// Bounds of the pane.
-const (
-	maxFollowed  = 3000 // lines that are kept
-	maxSaid      = 8    // lines of what the model says in a step
-	maxRan       = 12   // of a command
-	maxOutput    = 15   // of an output, its last
-	maxForLines  = 64 << 10
-	followEvery  = 400 * time.Millisecond
-	followedTabs = "    "
-)
 
 // grown is what a journal has come to.
 type grown struct {
@@ -84,11 +70,12 @@ func (p *follow) grow(g grown) tea.Cmd {
 	if g.err != nil && !errors.Is(g.err, fs.ErrNotExist) { // it is about to be made
 		p.failed = g.err.Error()
 	}
-	if len(p.lines) == 0 && len(g.records) > 0 && p.tail.offset > maxPast {
-		p.add(toldLine, "what came before is left out here; mini report has it")
-	}
+	p.past = p.past || len(p.t.Steps) == 0 && p.tail.offset > maxPast
 	for _, r := range g.records {
-		p.record(r)
+		_ = p.t.Add(r) // what cannot be read is left out
+	}
+	if len(g.records) > 0 {
+		p.layout(p.width)
 	}
 	if g.more {
 		return p.reads(0)
@@ -96,129 +83,31 @@ func (p *follow) grow(g grown) tea.Cmd {
 	return p.reads(followEvery)
 }
 
-// record shows one record, if it is of a kind that people follow.
-func (p *follow) record(r trajectories.Record) {
-	switch r.Type {
-	case trajectories.TypeMessage:
-		var m trajectories.Message
-		if json.Unmarshal(r.Data, &m) == nil {
-			p.message(m)
+// layout makes the lines anew. What is looked at stays where that is scrolled up.
+func (p *follow) layout(width int) {
+	style := steps.Style{Width: max(4, width-1), Fold: folded}
+	before := len(p.lines)
+	p.lines, p.width = nil, width
+	all := p.t.All()
+	for _, s := range slices.Backward(all) {
+		name := s.Name
+		if name == "" {
+			name = fmt.Sprintf("step %d", s.Number)
 		}
-	case trajectories.TypeExecution:
-		var x trajectories.Execution
-		if json.Unmarshal(r.Data, &x) == nil {
-			p.execution(x)
+		name = " " + clean(strings.Join(append([]string{name}, p.t.Facts(s)...), " · ")) + " "
+		lines := []string{faint(cut(name+strings.Repeat("─", max(0, width-1-screen.Width(name))), width))}
+		for _, l := range style.Step(s) {
+			lines = append(lines, cut(" "+l.Text, width))
 		}
-	case trajectories.TypeTool:
-		var c trajectories.ToolCall
-		if json.Unmarshal(r.Data, &c) == nil {
-			call := strings.Join(append([]string{env.ToolProgram, c.Name}, c.Args...), " ")
-			p.text(toldLine, fmt.Sprintf("exit %d of %s", c.ExitCode, call), 1, false)
-		}
-	case trajectories.TypeCall:
-		var c trajectories.Call
-		if json.Unmarshal(r.Data, &c) == nil {
-			if p.steps++; c.Error != "" {
-				p.add(toldLine, "the call failed: "+c.Error)
-			}
-		}
-	case trajectories.TypeDecision:
-		var d trajectories.Decision
-		if json.Unmarshal(r.Data, &d) == nil {
-			p.decision(d)
-		}
-	case trajectories.TypeCompaction:
-		var c trajectories.Compaction
-		if json.Unmarshal(r.Data, &c) == nil {
-			p.add(toldLine, fmt.Sprintf("the history was shortened (%s): about %d tokens are %d now", c.Policy, c.TokensBefore, c.TokensAfter))
-		}
-	case trajectories.TypeLimits:
-		p.add(toldLine, "the limits were raised")
-	case trajectories.TypeResume:
-		p.ended = false
-		p.add(headLine, "the attempt goes on")
-	case trajectories.TypeOutcome:
-		var o trajectories.Outcome
-		if json.Unmarshal(r.Data, &o) == nil {
-			p.ended = true
-			p.add(headLine, "the end")
-			p.add(toldLine, string(o.Class)+": "+ending(&o))
+		if p.lines = append(lines, p.lines...); len(p.lines) > maxFollowed {
+			break
 		}
 	}
-}
-
-func (p *follow) message(m trajectories.Message) {
-	switch m.Cause {
-	case trajectories.CauseReply:
-		p.add(headLine, fmt.Sprintf("step %d", max(1, p.steps)))
-		p.text(saidLine, m.Content, maxSaid, false)
-	case trajectories.CausePrompt, trajectories.CauseObservation, trajectories.CauseCommand:
-		// The first are long, and the others tell of executions, which are here.
-	case trajectories.CauseInterruption, trajectories.CauseSteer, trajectories.CauseFollowUp:
-		p.text(toldLine, "the user: "+m.Content, maxSaid, false)
-	default:
-		p.text(toldLine, m.Content, maxSaid, false)
+	if p.past {
+		p.lines = slices.Insert(p.lines, 0, faint(cut(" what came before is left out here; mini inspect has it", width)))
 	}
-}
-
-// decision shows what was not let run; why, the model is told next.
-func (p *follow) decision(d trajectories.Decision) {
-	if d.Action == trajectories.Allow {
-		return
-	}
-	p.text(ranLine, "$ "+d.Command, maxRan, false)
-	p.add(toldLine, "not let run, by "+strings.TrimSpace(d.By+" "+d.Rule))
-}
-
-func (p *follow) execution(x trajectories.Execution) {
-	prompt := "$ "
-	if x.Person {
-		prompt = "the user: $ "
-	}
-	p.text(ranLine, prompt+x.Command, maxRan, false)
-	p.text(outputLine, string(x.Output), maxOutput, true)
-	end := fmt.Sprintf("exit %d", x.ExitCode)
-	if x.TimedOut {
-		end = "timeout"
-	}
-	p.add(toldLine, fmt.Sprintf("%s after %s", end, clock(time.Duration(x.Duration))))
-}
-
-// text shows the first lines of a text, or its last.
-func (p *follow) text(kind lineKind, text string, most int, last bool) {
-	if len(text) > maxForLines {
-		if last {
-			text = text[len(text)-maxForLines:]
-		} else {
-			text = text[:maxForLines]
-		}
-	}
-	text = strings.Trim(strings.ReplaceAll(ansi.Strip(text), "\r\n", "\n"), "\n")
-	if strings.TrimSpace(text) == "" {
-		return
-	}
-	lines := strings.Split(text, "\n")
-	left := len(lines) - most
-	if left > 0 && last {
-		p.add(toldLine, fmt.Sprintf("%s %d lines before", ellipsis, left))
-		lines = lines[left:]
-	}
-	for _, l := range lines[:min(len(lines), most)] {
-		l = strings.TrimRight(l, "\r")
-		p.add(kind, l[strings.LastIndexByte(l, '\r')+1:]) // as a terminal would show it
-	}
-	if left > 0 && !last {
-		p.add(toldLine, fmt.Sprintf("%s %d more lines", ellipsis, left))
-	}
-}
-
-func (p *follow) add(kind lineKind, text string) {
 	if p.up > 0 {
-		p.up++ // what is looked at stays
-	}
-	p.lines = append(p.lines, followed{kind, clean(strings.ReplaceAll(text, "\t", followedTabs))})
-	if over := len(p.lines) - maxFollowed; over > 0 {
-		p.lines = append(p.lines[:0], p.lines[over:]...)
+		p.up = max(0, p.up+len(p.lines)-before)
 	}
 }
 
@@ -235,14 +124,15 @@ func (f frame) followRoom() int { return max(0, f.height-3) }
 
 // draw is the pane on the whole screen.
 func (p *follow) draw(f frame, w *worker, footer string) string {
+	if p.width != f.width {
+		p.layout(f.width)
+	}
 	lines := make([]string, 0, f.height)
 	title := fmt.Sprintf(" %s · attempt %d", clean(p.pick.who), p.pick.attempt)
 	lines = append(lines, bold(cut(beside(title, p.now(f, w)+" ", f.width), f.width)))
 	room := f.followRoom()
 	end := max(0, len(p.lines)-p.up)
-	for _, l := range p.lines[max(0, end-room):end] {
-		lines = append(lines, l.draw(f.width))
-	}
+	lines = append(lines, p.lines[max(0, end-room):end]...)
 	if len(p.lines) == 0 {
 		lines = append(lines, faint(cut(" nothing is there yet", f.width)))
 	}
@@ -277,18 +167,4 @@ func (p *follow) running(f frame, w *worker) string {
 		return coloured(green, cut(" $ "+clean(w.command), f.width))
 	}
 	return ""
-}
-
-func (l followed) draw(w int) string {
-	switch l.kind {
-	case headLine:
-		return faint(cut(" "+l.text+" "+strings.Repeat("─", max(0, w-2-width(l.text))), w))
-	case saidLine:
-		return cut(" "+l.text, w)
-	case ranLine:
-		return coloured(cyan, cut(" "+l.text, w))
-	case toldLine:
-		return faint(cut(" "+l.text, w))
-	}
-	return cut("   "+l.text, w)
 }

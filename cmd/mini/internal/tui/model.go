@@ -65,7 +65,8 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case followedOrder:
 		m.frame.hint, m.hinted = msg.text, m.frame.now
 	case grown:
-		return m, m.grew(msg)
+		cmd := m.grew(msg)
+		return m, cmd
 	case tea.KeyPressMsg:
 		return m.key(msg.String())
 	}

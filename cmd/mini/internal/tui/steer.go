@@ -161,16 +161,14 @@ func (m *model) open(p pick) tea.Cmd {
 
 // grew takes in what the followed journal has come to. Where there is a newer
 // attempt by then, that is followed.
-func (m model) grew(g grown) tea.Cmd {
+func (m *model) grew(g grown) tea.Cmd {
 	if m.follow == nil || m.follow.number != g.number {
 		return nil
 	}
 	next := m.follow.grow(g)
 	if w := m.shared.workerOf(m.follow.pick.who); w != nil && w.attempt > m.follow.pick.attempt {
 		m.follow.pick.attempt = w.attempt
-		m.follow.tail = tail{path: m.desk.Journal(m.follow.pick.instance, w.attempt)}
-		m.follow.steps, m.follow.ended = 0, false
-		return m.follow.reads(0)
+		return m.open(m.follow.pick)
 	}
 	return next
 }

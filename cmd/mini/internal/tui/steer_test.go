@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -275,7 +276,8 @@ func TestFollow(t *testing.T) {
 	s.begin("a", runner.Running, 1, 0.5, "sleep 9")
 	s.screen(80, 30)
 	s.press("j", "enter")
-	golden(t, "follow.txt", s.screen(80, 30))
+	times := regexp.MustCompile(`\d\d:\d\d:\d\d`)
+	golden(t, "follow.txt", times.ReplaceAllString(s.screen(80, 30), "13:04:05"))
 	for w := 1; w <= 170; w += 1 + w/20 {
 		for h := 1; h <= 60; h += 1 + h/10 {
 			s.send(tea.WindowSizeMsg{Width: w, Height: h})
@@ -288,29 +290,31 @@ func TestFollow(t *testing.T) {
 	s.screen(80, 10)
 	s.press("g")
 	top := strings.Split(s.screen(80, 10), "\n")[1]
-	s.m.follow.record(recordOf(t, trajectories.TypeCall, trajectories.Call{Error: "no"}))
-	if got := strings.Split(s.screen(80, 10), "\n")[1]; got != top || !strings.Contains(top, "step 1") {
+	tell := func(typ trajectories.Type, data any) {
+		s.m.follow.grow(grown{records: []trajectories.Record{recordOf(t, typ, data)}})
+	}
+	tell(trajectories.TypeCall, trajectories.Call{Error: "no"})
+	if got := strings.Split(s.screen(80, 10), "\n")[1]; got != top || !strings.Contains(top, "prompts") {
 		t.Errorf("%q, then %q", top, got)
 	}
 	s.press("G")
-	if !strings.Contains(s.screen(80, 10), "the call failed: no") {
+	if !strings.Contains(s.screen(80, 10), "a call of the model failed: no") {
 		t.Errorf("not the end:\n%s", s.screen(80, 10))
 	}
 	// What people said, ran and did not allow is shown once.
-	p := s.m.follow
-	p.record(recordOf(t, trajectories.TypeDecision, trajectories.Decision{Command: "ls", Ruling: trajectories.Ruling{Action: trajectories.Allow, By: "mode"}}))
-	p.record(recordOf(t, trajectories.TypeDecision, trajectories.Decision{Command: "rm x", Ruling: trajectories.Ruling{Action: trajectories.Deny, By: "rule", Rule: "rm\x1b[2J"}}))
-	p.record(recordOf(t, trajectories.TypeExecution, trajectories.Execution{Command: "make mine", Person: true}))
-	p.record(recordOf(t, trajectories.TypeMessage, trajectories.Message{Cause: trajectories.CauseCommand, Message: llm.Message{Content: "The user ran a command"}}))
-	p.record(recordOf(t, trajectories.TypeMessage, trajectories.Message{Cause: trajectories.CauseSteer, Message: llm.Message{Content: "Rather there."}}))
-	p.record(recordOf(t, trajectories.TypeLimits, trajectories.Limits{Steps: 9}))
-	screen := s.screen(80, 16)
-	for _, want := range []string{"$ rm x", "not let run, by rule rm", "the user: $ make mine", "the user: Rather there.", "the limits were raised"} {
+	tell(trajectories.TypeDecision, trajectories.Decision{Command: "ls", Ruling: trajectories.Ruling{Action: trajectories.Allow, By: "mode"}})
+	tell(trajectories.TypeDecision, trajectories.Decision{Command: "rm x", Ruling: trajectories.Ruling{Action: trajectories.Deny, By: "rule", Rule: "rm\x1b[2J"}})
+	tell(trajectories.TypeExecution, trajectories.Execution{Command: "make mine", Person: true})
+	tell(trajectories.TypeMessage, trajectories.Message{Cause: trajectories.CauseCommand, Message: llm.Message{Content: "The user ran a command"}})
+	tell(trajectories.TypeMessage, trajectories.Message{Cause: trajectories.CauseSteer, Message: llm.Message{Content: "Rather there."}})
+	tell(trajectories.TypeLimits, trajectories.Limits{Steps: 9})
+	screen := s.screen(80, 40)
+	for _, want := range []string{"decision: deny, by rule rm", "command that the user ran", "$ make mine", "told by the user, who steers", "Rather there.", "the user has raised them"} {
 		if strings.Count(screen, want) != 1 {
 			t.Errorf("%q is not there once:\n%s", want, screen)
 		}
 	}
-	if strings.Contains(screen, "mode") || strings.Contains(screen, "ran a command") {
+	if strings.Contains(screen, "ran a command") {
 		t.Errorf("too much is shown:\n%s", screen)
 	}
 	// The keys are about it.
@@ -351,7 +355,7 @@ func TestFollowToTheEnd(t *testing.T) {
 	s.screen(80, 24)
 	s.press("j", "f")
 	screen := s.screen(80, 24)
-	for _, want := range []string{"a · attempt 1", "not running", "the end", "interrupted: Interrupted: killed (live view)"} {
+	for _, want := range []string{"a · attempt 1", "not running", "end · 0 steps", "outcome: interrupted, Interrupted", "killed (live view)"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("no %q:\n%s", want, screen)
 		}
@@ -360,7 +364,7 @@ func TestFollowToTheEnd(t *testing.T) {
 	g := grown{number: s.m.follow.number, tail: s.m.follow.tail}
 	msg := s.send(g)()
 	s.send(msg)
-	if screen := s.screen(80, 24); !strings.Contains(screen, "a · attempt 2") || s.m.follow.ended {
+	if screen := s.screen(80, 24); !strings.Contains(screen, "a · attempt 2") || strings.Contains(screen, "outcome") {
 		t.Errorf("the newer attempt is not followed:\n%s", screen)
 	}
 	if cmd := s.send(grown{number: s.m.follow.number - 1}); cmd != nil {
