@@ -1,6 +1,10 @@
 package safe
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
 
 // row is the line that the cursor is in, column by column: what comes after a
 // carriage return, or a backspace, goes over what was there.
@@ -126,8 +130,8 @@ func (w *row) String() string {
 		if c.sign == 0 {
 			continue
 		}
-		if c.style != now {
-			b.WriteString(c.style.sequence(now))
+		if !c.style.Equal(&now) {
+			b.WriteString(sequence(&c.style, &now))
 			now = c.style
 		}
 		b.WriteRune(c.sign)
@@ -137,8 +141,8 @@ func (w *row) String() string {
 			}
 		}
 	}
-	if now != (style{}) {
-		b.WriteString(reset)
+	if !now.IsZero() {
+		b.WriteString(ansi.ResetStyle)
 	}
 	return b.String()
 }

@@ -180,7 +180,7 @@ func (s *Stream) obey(final byte, args string) {
 		return
 	}
 	if final == 'm' {
-		s.row.pen.render(args)
+		render(&s.row.pen, args)
 		return
 	}
 	first, _, _ := strings.Cut(args, ";")
