@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -32,7 +31,7 @@ const (
 	partialEnd  = ".partial"
 )
 
-var blobName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var blobName = lazyRegexp(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // folder is a path in the cache, below the folder of a repository.
 func (h *Hub) folder(repo string, parts ...string) string {

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"bytes"
-	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,17 +15,13 @@ import (
 // (configs in the YAML at its head), else by their names. What a card says and
 // mini cannot follow, or leads to no file, is as if it were not there. The
 // form is "Manual Configuration" in the hub's documentation.
-// The error is that of the context.
-func splitsOf(ctx context.Context, names []string, card []byte) (map[string][]string, error) {
-	config, ok := defaultConfig(card)
-	if !ok {
-		return datasets.Splits(names), nil
+func splitsOf(names []string, card []byte) map[string][]string {
+	if config, ok := defaultConfig(card); ok {
+		if splits := config.splits(names); len(splits) > 0 {
+			return splits
+		}
 	}
-	splits, err := config.splits(ctx, names)
-	if err == nil && len(splits) == 0 {
-		splits = datasets.Splits(names)
-	}
-	return splits, err
+	return datasets.Splits(names)
 }
 
 // config is one of a card's configurations, which others call subsets.
@@ -73,30 +68,26 @@ func frontMatter(card []byte) []byte {
 
 // splits finds the files of each split, in the order in which the card, and
 // for a pattern the name, puts them.
-func (c config) splits(ctx context.Context, names []string) (map[string][]string, error) {
+func (c config) splits(names []string) map[string][]string {
 	prefix := ""
 	if dir := strings.Trim(strings.TrimPrefix(c.Dir, "./"), "/"); dir != "" && dir != "." {
 		prefix = dir + "/"
 	}
 	if c.Files.IsZero() && prefix != "" {
 		under := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, prefix) })
-		return datasets.Splits(under), nil
+		return datasets.Splits(under)
 	}
 	m := newMatcher(names)
 	found := map[string][]string{}
 	for split, patterns := range c.patterns() {
-		if !splitName.MatchString(split) {
+		if !splitName().MatchString(split) {
 			continue
 		}
-		files, err := m.all(ctx, prefix, patterns)
-		if err != nil {
-			return nil, err
-		}
-		if len(files) > 0 {
+		if files := m.all(prefix, patterns); len(files) > 0 {
 			found[split] = files
 		}
 	}
-	return found, nil
+	return found
 }
 
 // patterns reads the forms of data_files: a pattern or a list of them, which
@@ -143,7 +134,7 @@ func (o *oneOrMore) UnmarshalYAML(n *yaml.Node) error {
 // name of every file.
 const (
 	maxPattern  = 500 // bytes
-	maxPatterns = 200 // names of files do not count
+	maxPatterns = 50  // names of files do not count
 )
 
 // matcher finds files by patterns.
@@ -158,21 +149,16 @@ func newMatcher(names []string) *matcher {
 
 // all returns the files of a split. What is named is meant; of what patterns
 // cover, and the card does not name, one form is taken.
-func (m *matcher) all(ctx context.Context, prefix string, patterns []string) ([]string, error) {
+func (m *matcher) all(prefix string, patterns []string) []string {
 	var files, covered []string
-	taken, named := map[string]bool{}, map[string]bool{}
+	named := map[string]bool{}
 	for _, pattern := range patterns {
 		pattern = prefix + strings.TrimPrefix(pattern, "./")
-		matched, err := m.match(ctx, pattern)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range matched {
-			named[name] = named[name] || name == pattern
-			if !taken[name] {
-				taken[name] = true
+		for _, name := range m.match(pattern) {
+			if _, taken := named[name]; !taken {
 				files = append(files, name)
 			}
+			named[name] = named[name] || name == pattern
 		}
 	}
 	for _, name := range files {
@@ -183,37 +169,30 @@ func (m *matcher) all(ctx context.Context, prefix string, patterns []string) ([]
 	for _, name := range datasets.OneForm(covered) {
 		named[name] = true
 	}
-	return slices.DeleteFunc(files, func(name string) bool { return !named[name] }), nil
+	return slices.DeleteFunc(files, func(name string) bool { return !named[name] })
 }
 
 // match returns the names that a pattern covers, in their order by name: *
-// within a folder, ** across folders, ? one character, [a-z] one of these. The
-// error is that of the context.
-func (m *matcher) match(ctx context.Context, pattern string) ([]string, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
+// within a folder, ** across folders, ? one character, [a-z] one of these.
+func (m *matcher) match(pattern string) []string {
 	if _, is := slices.BinarySearch(m.names, pattern); is {
-		return []string{pattern}, nil // a name may have a bracket in it
+		return []string{pattern} // a name may have a bracket in it
 	}
 	if m.left == 0 || len(pattern) > maxPattern || !strings.ContainsAny(pattern, "*?[") {
-		return nil, nil
+		return nil
 	}
 	m.left--
 	re, err := regexp.Compile("^" + translate(pattern) + "$")
 	if err != nil {
-		return nil, nil //nolint:nilerr // what mini cannot follow is as if it were not there
+		return nil // what mini cannot follow is as if it were not there
 	}
 	var found []string
-	for i, name := range m.names {
-		if i%1000 == 0 && ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
+	for _, name := range m.names {
 		if re.MatchString(name) {
 			found = append(found, name)
 		}
 	}
-	return found, nil
+	return found
 }
 
 // translate writes a pattern as a regular expression.

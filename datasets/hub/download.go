@@ -61,7 +61,7 @@ func (d *download) run(ctx context.Context) error {
 	if err := d.resume(); err != nil {
 		return err
 	}
-	if err := d.h.retry(ctx, d.ref.Repo, func(p *patience) error { return d.try(ctx, p) }); err != nil {
+	if err := d.h.retry(ctx, d.ref.Repo, func(progressed func()) error { return d.try(ctx, progressed) }); err != nil {
 		return err
 	}
 	return d.finish(partial)
@@ -101,16 +101,16 @@ func (d *download) restart() error {
 func (d *download) disk(err error) error { return d.h.diskError(err, d.entry.size-d.at) }
 
 // try brings what is missing, in one request, and checks the whole.
-func (d *download) try(ctx context.Context, p *patience) error {
+func (d *download) try(ctx context.Context, progressed func()) error {
 	if d.at < d.entry.size {
-		if err := d.pull(ctx, p); err != nil {
+		if err := d.pull(ctx, progressed); err != nil {
 			return err
 		}
 	}
 	return d.check()
 }
 
-func (d *download) pull(ctx context.Context, p *patience) error {
+func (d *download) pull(ctx context.Context, progressed func()) error {
 	resp, err := d.h.get(ctx, request{url: d.url, from: d.at, ref: d.ref, accept: []int{http.StatusRequestedRangeNotSatisfiable}})
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (d *download) pull(ctx context.Context, p *patience) error {
 	if resp.ContentLength >= 0 && resp.ContentLength != expected {
 		return d.spoil(fmt.Sprintf("%d bytes came where %d were to come", resp.ContentLength, expected))
 	}
-	return d.copy(resp.Body, p)
+	return d.copy(resp.Body, progressed)
 }
 
 // span is the Content-Range of the part that is missing.
@@ -143,7 +143,7 @@ func (d *download) span() string {
 	return fmt.Sprintf("bytes %d-%d/%d", d.at, d.entry.size-1, d.entry.size)
 }
 
-func (d *download) copy(body io.Reader, p *patience) error {
+func (d *download) copy(body io.Reader, progressed func()) error {
 	buf := make([]byte, 256<<10)
 	for {
 		n, err := body.Read(buf)
@@ -159,7 +159,7 @@ func (d *download) copy(body io.Reader, p *patience) error {
 		}
 		if d.at > d.furthest {
 			d.furthest = d.at
-			p.progressed()
+			progressed()
 		}
 		d.meter.at(d.at, false)
 		switch {

@@ -1,9 +1,6 @@
 package hub
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // Hasten makes the pauses between tries short.
 func (h *Hub) Hasten() { h.pause = time.Millisecond }
@@ -21,6 +18,6 @@ var (
 const MaxPatterns = maxPatterns
 
 // Match looks for one pattern.
-func Match(ctx context.Context, pattern string, names []string) ([]string, error) {
-	return newMatcher(names).match(ctx, pattern)
+func Match(pattern string, names []string) []string {
+	return newMatcher(names).match(pattern)
 }

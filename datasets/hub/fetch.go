@@ -169,7 +169,7 @@ func (h *Hub) arrange(ctx context.Context, ref Ref, commit string, entries []ent
 			return nil, err
 		}
 	}
-	return splitsOf(ctx, names, card)
+	return splitsOf(names, card), nil
 }
 
 // maxCard bounds what is read of a dataset card; its YAML is at its head.
@@ -177,7 +177,7 @@ const maxCard = 1 << 20
 
 func (h *Hub) card(ctx context.Context, ref Ref, commit string) ([]byte, error) {
 	var card []byte
-	err := h.retry(ctx, ref.Repo, func(*patience) error {
+	err := h.retry(ctx, ref.Repo, func(func()) error {
 		resp, err := h.get(ctx, request{url: h.fileURL(ref, commit, cardName), ref: ref})
 		if err != nil {
 			return err

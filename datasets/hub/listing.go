@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -35,10 +34,10 @@ type entry struct {
 }
 
 var (
-	commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	sha1Hex  = regexp.MustCompile(`^[0-9a-f]{40}$`)
-	sha256Hx = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	nextLink = regexp.MustCompile(`<([^<>]*)>\s*;[^,]*\brel="?next"?`)
+	commitID = lazyRegexp(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	sha1Hex  = lazyRegexp(`^[0-9a-f]{40}$`)
+	sha256Hx = lazyRegexp(`^[0-9a-f]{64}$`)
+	nextLink = lazyRegexp(`<([^<>]*)>\s*;[^,]*\brel="?next"?`)
 )
 
 // commit asks what a revision is today.
@@ -50,7 +49,7 @@ func (h *Hub) commit(ctx context.Context, ref Ref) (string, error) {
 	if _, err := h.getJSON(ctx, address, ref, &answer); err != nil {
 		return "", err
 	}
-	if !commitID.MatchString(answer.SHA) {
+	if !commitID().MatchString(answer.SHA) {
 		return "", h.nonsense(ref, "no commit in it")
 	}
 	return answer.SHA, nil
@@ -94,7 +93,7 @@ func (h *Hub) list(ctx context.Context, ref Ref, commit string) ([]entry, error)
 // the query is taken: a mirror's links may lead to the hub it mirrors.
 func following(header http.Header) string {
 	for _, link := range header.Values("Link") {
-		if m := nextLink.FindStringSubmatch(link); m != nil {
+		if m := nextLink().FindStringSubmatch(link); m != nil {
 			if u, err := url.Parse(m[1]); err == nil {
 				return u.RawQuery
 			}
@@ -125,7 +124,7 @@ func (f file) entry() (entry, error) {
 		return e, fmt.Errorf("a file with the name %.100q", e.name)
 	case e.size < 0 || e.size > maxSize:
 		return e, fmt.Errorf("a file of %d bytes", e.size)
-	case f.LFS != nil && !sha256Hx.MatchString(e.sha256), f.LFS == nil && !sha1Hex.MatchString(e.sha1):
+	case f.LFS != nil && !sha256Hx().MatchString(e.sha256), f.LFS == nil && !sha1Hex().MatchString(e.sha1):
 		return e, fmt.Errorf("a file without a checksum, %.100q", e.name)
 	}
 	return e, nil
@@ -137,7 +136,7 @@ const cardName = "README.md"
 // getJSON asks until there is an answer.
 func (h *Hub) getJSON(ctx context.Context, address string, ref Ref, into any) (http.Header, error) {
 	var header http.Header
-	err := h.retry(ctx, ref.Repo, func(*patience) error {
+	err := h.retry(ctx, ref.Repo, func(func()) error {
 		resp, err := h.get(ctx, request{url: address, from: api, ref: ref})
 		if err != nil {
 			return err

@@ -1,11 +1,11 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 )
 
 const (
@@ -33,60 +33,34 @@ func plain(err error) error {
 	return err
 }
 
-// patience is a backoff.BackOff that is counted anew at each progress.
-type patience struct {
-	pauses *backoff.ExponentialBackOff
-	left   int
-}
+// maxPause bounds the pauses, which double.
+const maxPause = 30 * time.Second
 
-func newPatience(first time.Duration) *patience {
-	return &patience{left: maxTries - 1, pauses: &backoff.ExponentialBackOff{
-		InitialInterval: first, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 30 * time.Second,
-	}}
-}
-
-// NextBackOff implements backoff.BackOff.
-func (p *patience) NextBackOff() time.Duration {
-	if p.left <= 0 {
-		return backoff.Stop
-	}
-	p.left--
-	return p.pauses.NextBackOff()
-}
-
-// Reset implements backoff.BackOff. It is called after every Retry-After too,
-// which is no progress: the count stays.
-func (p *patience) Reset() { p.pauses.Reset() }
-
-func (p *patience) progressed() {
-	p.left = maxTries - 1
-	p.pauses.Reset()
-}
-
-// retry calls op until it succeeds, fails for good, or no try brings progress.
-func (h *Hub) retry(ctx context.Context, repo string, op func(*patience) error) error {
-	p := newPatience(h.pause)
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := op(p)
+// retry calls op until it succeeds, fails for good, or no try brings progress,
+// of which op tells.
+func (h *Hub) retry(ctx context.Context, repo string, op func(progressed func()) error) error {
+	left, pause := maxTries-1, h.pause
+	progressed := func() { left, pause = maxTries-1, h.pause }
+	for {
+		err := op(progressed)
 		f, passing := errors.AsType[*fault](err)
-		switch {
-		case err == nil:
-			return struct{}{}, nil
-		case !passing, f.after > maxWait:
-			return struct{}{}, backoff.Permanent(err)
-		case f.dial && !h.reached.Load():
-			p.left = min(p.left, 1) // most likely there is no network: say so soon
+		if !passing {
+			return err
 		}
-		if f.after > 0 {
-			err = errors.Join(f, &backoff.RetryAfterError{Duration: f.after})
+		if f.dial && !h.reached.Load() {
+			left = min(left, 1) // most likely there is no network: say so soon
 		}
-		return struct{}{}, err
-	},
-		backoff.WithBackOff(p),
-		backoff.WithMaxElapsedTime(0), // bounded by the tries and by the context
-		backoff.WithNotify(func(err error, wait time.Duration) {
-			h.progress(Progress{Stage: Retrying, Repo: repo, Err: plain(err), Wait: wait})
-		}),
-	)
-	return plain(err)
+		if f.after > maxWait || left <= 0 {
+			return f.err
+		}
+		left--
+		wait := cmp.Or(f.after, time.Duration(float64(pause)*(0.5+rand.Float64()))) //nolint:gosec // not a secret
+		pause = min(2*pause, maxPause)
+		h.progress(Progress{Stage: Retrying, Repo: repo, Err: f.err, Wait: wait})
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
