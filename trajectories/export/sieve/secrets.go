@@ -239,11 +239,11 @@ func inWord(b byte) bool {
 // or a colour of a terminal.
 func escaped[T string | []byte](text T, at int) bool {
 	before := string(text[max(0, at-12):at])
-	return escape.MatchString(before)
+	return escape().MatchString(before)
 }
 
 // escape matches the end of what stands before a secret.
-var escape = regexp.MustCompile(`(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\[[0-9;]{0,8}m)$`)
+var escape = lazyRegexp(`(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\[[0-9;]{0,8}m)$`)
 
 // redact takes secrets out of a text. Those that leave says may stay do, and
 // found is told of all.
