@@ -36,22 +36,23 @@ func (s Source) open(ctx context.Context, i int) (*shard, error) {
 		sh.from, sh.size = bytes.NewReader(s.data), int64(len(s.data))
 		return sh, nil
 	}
-	f, err := os.Stdin, error(nil)
+	f := os.Stdin
 	if !IsStdin(s.Files[i]) { // else it is open, and read from its start whatever its place
-		f, err = os.Open(s.Files[i])
-	}
-	if err != nil {
-		return nil, sh.unreadable(err)
+		var err error
+		if f, err = os.Open(s.Files[i]); err != nil {
+			return nil, sh.unreadable(err)
+		}
+		sh.close = f.Close
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("not a file")
 	}
 	if err != nil {
-		disconnect(f)
+		_ = sh.close() // nothing was read
 		return nil, sh.unreadable(err)
 	}
-	sh.from, sh.size, sh.close = f, info.Size(), func() error { disconnect(f); return nil }
+	sh.from, sh.size = f, info.Size()
 	return sh, nil
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -37,27 +37,38 @@ func (s *spool) open(ctx context.Context) (*io.SectionReader, error) {
 	return io.NewSectionReader(s.file, 0, s.size), nil
 }
 
+// fill copies what comes out of the pipe until its end, or that of the context.
 func (s *spool) fill(ctx context.Context) error {
-	pipe, err := s.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer disconnect(pipe)
 	file, err := os.CreateTemp("", "mini-rows-")
 	if err != nil {
 		return fmt.Errorf("keep what %s gives: %w", printable(s.path), err)
 	}
-	err = os.Remove(file.Name())
-	if err == nil {
-		s.size, err = drain(ctx, file, pipe)
+	if err := os.Remove(file.Name()); err != nil {
+		return errors.Join(err, file.Close())
 	}
-	settle(ctx)
-	if err == nil && s.size > maxSpool {
-		err = &badData{fmt.Sprintf("%s: more than %d GB came out of the pipe", printable(s.path), maxSpool>>30)}
+	type copied struct {
+		size int64
+		err  error
+	}
+	done := make(chan copied, 1)
+	// This ends with the writer. One that still waits when the context ends is
+	// left behind: what has been interrupted is about to end.
+	go func() {
+		size, err := s.drain(file)
+		done <- copied{size, err}
+	}()
+	select {
+	case c := <-done:
+		settle(ctx)
+		s.size, err = c.size, c.err
+	case <-ctx.Done():
+		return fmt.Errorf("read %s: %w", printable(s.path), context.Cause(ctx))
 	}
 	switch {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("read %s: %w", printable(s.path), context.Cause(ctx))
+	case err == nil && s.size > maxSpool:
+		err = &badData{fmt.Sprintf("%s: more than %d GB came out of the pipe", printable(s.path), maxSpool>>30)}
 	case err != nil:
 		err = fmt.Errorf("keep what %s gives in %s: %w", printable(s.path), os.TempDir(), err)
 	}
@@ -68,57 +79,19 @@ func (s *spool) fill(ctx context.Context) error {
 	return nil
 }
 
-type opened struct {
-	file *os.File
-	err  error
-}
-
-// openPipe opens a pipe, which takes until somebody writes to it, or until the
-// context ends.
-func openPipe(ctx context.Context, path string) (*os.File, error) {
-	done := make(chan opened, 1)
-	go func() { // ends when the pipe has a writer, if only that of wake
-		file, err := os.Open(path) //nolint:gosec // the user named it
-		done <- opened{file, err}
-	}()
-	select {
-	case o := <-done:
-		if o.err != nil {
-			return nil, fmt.Errorf("read dataset: %w", o.err)
+// drain copies the pipe. Standard input is open already: to open it by its name
+// anew would wait for a writer who may be done, and needs rights that whoever
+// opened it had.
+func (s *spool) drain(to io.Writer) (int64, error) {
+	pipe := os.Stdin
+	if !IsStdin(s.path) {
+		var err error
+		if pipe, err = os.Open(s.path); err != nil { // takes until somebody writes
+			return 0, err
 		}
-		return o.file, nil
-	case <-ctx.Done():
-		for range wakeTries {
-			if wake(path, done) {
-				break
-			}
-		}
-		return nil, fmt.Errorf("read %s: %w", printable(path), context.Cause(ctx))
+		defer pipe.Close() //nolint:errcheck // read only
 	}
-}
-
-const (
-	wakeEvery = 10 * time.Millisecond
-	wakeTries = 20
-)
-
-// wake gives a writer to whoever waits for one, for a moment, and says whether
-// that was enough. Where it never is, since the pipe is gone or may only be
-// read, the one that waits is left behind: what has been interrupted is about
-// to end, and the system ends the wait with it.
-func wake(path string, done <-chan opened) bool {
-	if w, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil { //nolint:gosec // as above
-		defer w.Close() //nolint:errcheck // nothing was written
-	}
-	select {
-	case o := <-done:
-		if o.err == nil {
-			_ = o.file.Close() // nothing was read
-		}
-		return true
-	case <-time.After(wakeEvery):
-		return false
-	}
+	return io.Copy(to, io.LimitReader(pipe, maxSpool+1))
 }
 
 // settleTime is how far the end of a writer may be ahead of the news why.
@@ -148,4 +121,16 @@ func (h *heedful) Read(p []byte) (int, error) {
 		return 0, context.Cause(h.ctx)
 	}
 	return h.r.Read(p)
+}
+
+// Stdin is the name for Local of what comes from standard input.
+const Stdin = "-"
+
+// stdinPath is what standard input is called in messages.
+const stdinPath = "/dev/stdin"
+
+// IsStdin says whether a name means standard input, which gives its bytes only
+// once.
+func IsStdin(name string) bool {
+	return slices.Contains([]string{Stdin, stdinPath, "/dev/fd/0", "/proc/self/fd/0"}, name)
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -264,12 +263,12 @@ func (src *exportSource) folders() []string {
 
 // sweBenchID matches the id of an instance as SWE-bench makes ids, alone or at
 // the end of a longer name: no owner on GitHub has a _ in its name.
-var sweBenchID = regexp.MustCompile(`(?:^|_|/)([A-Za-z0-9][A-Za-z0-9-]*)__([A-Za-z0-9._-]+)-\d+$`)
+var sweBenchID = lazyRegexp(`(?:^|_|/)([A-Za-z0-9][A-Za-z0-9-]*)__([A-Za-z0-9._-]+)-\d+$`)
 
 // repoOf is "owner/name" by the id of an instance; empty where it does not say.
 func repoOf(id string) string {
 	for {
-		m := sweBenchID.FindStringSubmatch(id)
+		m := sweBenchID().FindStringSubmatch(id)
 		if m == nil {
 			return ""
 		}
