@@ -21,7 +21,7 @@ var harnessFlagAnswers = map[string]string{
 	"run_id":              "use --run-id ID",
 	"report_dir":          "use -o FOLDER, where the official summary is too",
 	"output_dir":          "use -o FOLDER, where the official summary is too",
-	"rewrite_reports":     "use mini regrade FOLDER, which judges the saved logs again",
+	"rewrite_reports":     "use mini grade FOLDER, which judges the saved logs again",
 	"overwrite":           "leave it out; what has a verdict that holds is not run again, and -o names another folder",
 	"namespace":           "leave it out; rows name their images",
 	"instance_image_tag":  "leave it out; rows name their images",

@@ -19,32 +19,50 @@ import (
 // gradeOptions are the flags of mini grade.
 type gradeOptions struct {
 	subsetFlags
-	skipUnknown, verbose, json bool
+	skipUnknown, verbose, dryRun, json bool
 }
 
 func newGrade(s Streams) *cobra.Command {
-	o := &gradeOptions{}
 	cmd := &cobra.Command{
-		Use:   "grade --subset SET PATH...",
+		Use:   "grade --subset SET PATH... | RUN",
 		Short: "Give verdicts on saved test logs, without a container",
 		Long: `Reads the logs of past evaluations (test_output.txt, also with .gz) in folders
 named after their instances, and below, and says which patches resolve their
 instance, as the official SWE-bench harness does. An empty patch.diff beside a
 log says that there was no patch. Several models, each in a folder of its own,
 have a rate each. Links out of PATH, and what cannot be read, are passed over;
-the exit code is 3 then. Nothing is run, and nothing written.`,
+the exit code is 3 then. Nothing is run, and nothing written.
+
+With RUN, a folder that mini eval has worked in, the verdicts of the run are
+given again, after a parser or the dataset has changed, and those that change
+are named. The rows are those of the dataset that the run names, as it is now.
+Reports and summaries are written anew; a record keeps the verdicts that it had.
+What cannot be judged now stays as it was.`,
 		Example: `  mini grade --subset verified logs/run_evaluation/first
-  mini grade --subset lite --subset verified --json LOGS | jq .resolved`,
+  mini grade --subset lite --subset verified --json LOGS | jq .resolved
+  mini grade runs/first --dry-run`,
 		Args: atLeastOne("folders with logs"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
 	}
+	o := gradeFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 && hasVerdicts(args[0]) {
+			return o.regrade(cmd.Context(), s, args[0])
+		}
+		return o.run(cmd.Context(), s, args)
+	}
+	return cmd
+}
+
+func gradeFlags(cmd *cobra.Command) *gradeOptions {
+	o := &gradeOptions{}
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.flags(f)
 	f.BoolVar(&o.skipUnknown, "skip-unknown", false, "pass over logs of instances no set has, or that\ncannot be graded")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "a line for each log, also when there are many")
-	f.BoolVar(&o.json, "json", false, "print JSON, a line for each log")
-	return cmd
+	f.BoolVar(&o.dryRun, "dry-run", false, "of a RUN: say what would change, and write nothing")
+	f.BoolVar(&o.json, "json", false, "print JSON: a line for each log; of a RUN one document")
+	return o
 }
 
 // fewLogs are shown one by one without being asked for.

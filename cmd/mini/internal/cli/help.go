@@ -22,7 +22,7 @@ const groupsKey = "mini-flag-groups"
 
 // commandGroups are the commands as mini --help lists them.
 var commandGroups = []group{
-	{"run", []string{"bench", "ctl", "replay", "eval", "grade", "regrade"}},
+	{"run", []string{"bench", "ctl", "replay", "eval", "grade"}},
 	{"look", []string{"report", "inspect", "notes", "shell", "datasets"}},
 	{"trajectories", []string{"import", "export", "trajectories"}},
 	{"set up", []string{"config", "policy", "skills", "doctor", "images", "clean", "fake-model", "completion"}},

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,34 +21,22 @@ import (
 	"github.com/minibench/mini/runner/verdicts"
 )
 
-// regradeOptions are the flags of mini regrade.
-type regradeOptions struct {
-	subsetFlags
-	dryRun, json bool
+// newRegrade is the old name of mini grade RUN. It also takes a folder in which
+// only the official harness has left its logs.
+func newRegrade(s Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "regrade RUN", Short: "Another name of mini grade RUN", Hidden: true,
+		Args: func(_ *cobra.Command, args []string) error { return oneFolder("grade", args) },
+	}
+	o := gradeFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.regrade(cmd.Context(), s, args[0]) }
+	return cmd
 }
 
-func newRegrade(s Streams) *cobra.Command {
-	o := &regradeOptions{}
-	cmd := &cobra.Command{
-		Use:   "regrade RUN",
-		Short: "Give verdicts anew from a run's saved logs, without a container",
-		Long: `Judges the logs of a run's evaluations again, after a parser or the dataset has
-changed, and says which verdicts change. Reports and summaries are written anew;
-a record keeps the verdicts that it had. What cannot be judged now stays as it
-was. RUN may also be where the official harness has left logs/run_evaluation.
-
-The rows are those of the dataset that the run names, as it is now.`,
-		Example: `  mini regrade runs/first --dry-run
-  mini regrade runs/first --subset verified.jsonl`,
-		Args: func(_ *cobra.Command, args []string) error { return oneFolder("regrade", args) },
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args[0]) },
-	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	o.flags(f)
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would change, and write nothing")
-	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
-	return cmd
+// hasVerdicts says whether a folder has evaluations of mini's, and not just logs.
+func hasVerdicts(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, verdicts.Folder))
+	return err == nil
 }
 
 // oneFolder checks the arguments of a command that takes the folder of a run.
@@ -63,7 +53,8 @@ func oneFolder(command string, args []string) error {
 	return usagef("%s", text)
 }
 
-func (o *regradeOptions) run(ctx context.Context, s Streams, dir string) error {
+// regrade gives the verdicts of a run anew, from its saved logs.
+func (o *gradeOptions) regrade(ctx context.Context, s Streams, dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return noRun(dir, err)
 	}
@@ -84,7 +75,7 @@ func (o *regradeOptions) run(ctx context.Context, s Streams, dir string) error {
 	if err != nil {
 		return before(err)
 	}
-	rows, editions, err := o.rows(ctx, s, dir, found)
+	rows, editions, err := o.rowsOf(ctx, s, dir, found)
 	if err != nil {
 		return before(err)
 	}
@@ -97,7 +88,7 @@ func (o *regradeOptions) run(ctx context.Context, s Streams, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.show(s, dir, found, res, editions); err != nil {
+	if err := o.showRegraded(s, dir, found, res, editions); err != nil {
 		return err
 	}
 	if len(res.Kept)+len(found.Unread) > 0 {
@@ -106,9 +97,9 @@ func (o *regradeOptions) run(ctx context.Context, s Streams, dir string) error {
 	return nil
 }
 
-// rows reads the rows of the instances that have verdicts.
-func (o *regradeOptions) rows(ctx context.Context, s Streams, dir string, found regrade.Found) (map[string]datasets.Instance, []datasets.Edition, error) {
-	sources, err := o.sources(ctx, s, dir, found)
+// rowsOf reads the rows of the instances that have verdicts.
+func (o *gradeOptions) rowsOf(ctx context.Context, s Streams, dir string, found regrade.Found) (map[string]datasets.Instance, []datasets.Edition, error) {
+	sources, err := o.sourcesOf(ctx, s, dir, found)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -143,9 +134,9 @@ func (o *regradeOptions) rows(ctx context.Context, s Streams, dir string, found 
 	return rows, set.Editions, nil
 }
 
-// sources are the datasets that were named, else those that the run was made
+// sourcesOf are the datasets that were named, else those that the run was made
 // of.
-func (o *regradeOptions) sources(ctx context.Context, s Streams, dir string, found regrade.Found) ([]datasets.Source, error) {
+func (o *gradeOptions) sourcesOf(ctx context.Context, s Streams, dir string, found regrade.Found) ([]datasets.Source, error) {
 	if len(o.subsets) > 0 {
 		return o.open(ctx, s)
 	}
@@ -158,11 +149,7 @@ func (o *regradeOptions) sources(ctx context.Context, s Streams, dir string, fou
 		if datasets.IsStdin(e.Name) {
 			return nil, usagef("%s was made of rows from stdin; name them with --subset", dir)
 		}
-		split := o.split
-		if split == "" {
-			split = e.Split
-		}
-		source, err := openSubset(ctx, s, e.Name, split)
+		source, err := openSubset(ctx, s, e.Name, cmp.Or(o.split, e.Split))
 		if err != nil {
 			return nil, fmt.Errorf("%w (%s was made of it; --subset names another)", err, dir)
 		}
@@ -205,8 +192,8 @@ func editionsOf(dir string, found regrade.Found) []datasets.Edition {
 	return editions
 }
 
-// show says what has changed, and how the evaluations stand now.
-func (o *regradeOptions) show(s Streams, dir string, found regrade.Found, res regrade.Result, editions []datasets.Edition) error {
+// showRegraded says what has changed, and how the evaluations stand now.
+func (o *gradeOptions) showRegraded(s Streams, dir string, found regrade.Found, res regrade.Result, editions []datasets.Edition) error {
 	run, err := runner.ReadRun(dir)
 	if err != nil {
 		run = nil // of another harness
