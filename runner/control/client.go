@@ -1,15 +1,19 @@
 package control
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 )
 
 // Ask gives an order to the run in a folder, which may be a stranger's: it leads to
@@ -19,76 +23,80 @@ func Ask(ctx context.Context, run string, q Request) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if err := l.near(run); err != nil {
-		return Reply{}, err
+	if l.Host != hostname() {
+		return Reply{}, &NotRunningError{run, fmt.Sprintf("the batch runs, or ran, on another machine (%.80q); call mini ctl there", l.Host)}
 	}
 	if err := l.safe(run); err != nil {
 		return Reply{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", l.Path)
-	if refused(err) {
-		return Reply{}, &NotRunningError{run, whyOver}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return Reply{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://mini/", bytes.NewReader(body))
+	if err != nil {
+		return Reply{}, err
+	}
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, run, l.Path) },
+	}}
+	response, err := client.Do(request)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err // without the address, which says nothing
+	}
+	if over, ok := errors.AsType[*NotRunningError](err); ok {
+		return Reply{}, over
 	}
 	if err != nil {
 		return Reply{}, fmt.Errorf("ask the run: %w", err)
 	}
-	defer conn.Close() //nolint:errcheck // all has been read
-	c, ok := conn.(*net.UnixConn)
-	if !ok {
-		return Reply{}, errors.New("ask the run: no socket")
-	}
-	if uid, err := peer(c); err != nil || uid != os.Getuid() && os.Getuid() != 0 {
-		return Reply{}, errors.Join(fmt.Errorf("%s: the run is another user's", run), err)
-	}
-	return exchange(ctx, c, q)
-}
-
-// exchange says one line and hears one.
-func exchange(ctx context.Context, c *net.UnixConn, q Request) (Reply, error) {
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) }) // ends what waits
-	defer stop()
-	if err := writeLine(c, q); err != nil {
-		return Reply{}, fmt.Errorf("ask the run: %w", orCause(ctx, err))
-	}
+	defer response.Body.Close() //nolint:errcheck // all has been read
 	var r Reply
-	if err := readLine(c, maxReply, &r); err != nil {
-		return Reply{}, fmt.Errorf("ask the run: it does not answer: %w", orCause(ctx, err))
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxReply)).Decode(&r); err != nil {
+		return Reply{}, fmt.Errorf("ask the run: read the answer: %w", err)
 	}
 	return r, nil
 }
 
-func orCause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// dial connects to the mini that holds a run, if that is this user's.
+func dial(ctx context.Context, run, path string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	if isRefused(err) {
+		return nil, &NotRunningError{run, whyOver}
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	if uid, err := peer(conn); err != nil || uid != os.Getuid() && os.Getuid() != 0 {
+		return nil, errors.Join(fmt.Errorf("%s: the run is another user's", run), err, conn.Close())
+	}
+	return conn, nil
 }
 
 // safe says whether a lease leads to a socket of mini's that this user may speak to.
 func (l lease) safe(run string) error {
-	if !filepath.IsAbs(l.Path) || len(l.Path) > maxPath || !socketName.MatchString(filepath.Base(l.Path)) {
+	if !filepath.IsAbs(l.Path) || len(l.Path) > maxPath || !isSocketName(filepath.Base(l.Path)) {
 		return fmt.Errorf("%s: %s is not what mini writes", run, File)
 	}
 	info, err := os.Lstat(l.Path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return &NotRunningError{run, whyOver}
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("%s: the run is another user's: %w", run, err)
-	}
-	if info.Mode().Type() != fs.ModeSocket {
+	case info.Mode().Type() != fs.ModeSocket:
 		return fmt.Errorf("%s: %s is not what mini writes", run, File)
-	}
-	if who := owner(info); who != os.Getuid() && os.Getuid() != 0 {
-		return fmt.Errorf("%s: the run is that of another user (%d)", run, who)
+	case owner(info) != os.Getuid() && os.Getuid() != 0:
+		return fmt.Errorf("%s: the run is that of another user (%d)", run, owner(info))
 	}
 	return nil
 }
 
-// refused says that nobody listens at a socket.
-func refused(err error) bool {
+// isRefused says that nobody listens at a socket.
+func isRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"net"
 
@@ -8,20 +9,22 @@ import (
 )
 
 // peer is the user at the other end of a connection.
-func peer(c *net.UnixConn) (uid int, err error) {
-	raw, err := c.SyscallConn()
+func peer(c net.Conn) (uid int, err error) {
+	socket, ok := c.(*net.UnixConn)
+	if !ok {
+		return 0, errors.New("ask who is there: no socket")
+	}
+	raw, err := socket.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
 	var cred *unix.Ucred
 	var failed error
-	if err := raw.Control(func(fd uintptr) {
+	err = raw.Control(func(fd uintptr) {
 		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return 0, err
-	}
-	if failed != nil {
-		return 0, fmt.Errorf("ask who is there: %w", failed)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return 0, fmt.Errorf("ask who is there: %w", err)
 	}
 	return int(cred.Uid), nil
 }

@@ -2,32 +2,34 @@ package control
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+	"syscall"
 )
 
-// socketName is how sockets of runs are called: a hash of the folder's path, and
-// something that no other run has.
-var socketName = regexp.MustCompile(`^[0-9a-f]{16}\.sock$`)
+// maxPath is how long the path of a socket may be, in bytes: 107 on Linux.
+const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// newName is the name of a socket for a run.
-func newName(run string) (string, error) {
-	path, err := filepath.Abs(run)
-	if err != nil {
-		return "", err
-	}
-	var unique [4]byte
-	if _, err := rand.Read(unique[:]); err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256([]byte(path))
-	return hex.EncodeToString(sum[:4]) + hex.EncodeToString(unique[:]) + ".sock", nil
+// shared is a folder for everybody's temporary files.
+const shared = "/tmp"
+
+// newName is a name for the socket of a run, which no other run has.
+func newName() string {
+	var unique [8]byte
+	_, _ = rand.Read(unique[:]) // never fails
+	return hex.EncodeToString(unique[:]) + ".sock"
+}
+
+// isSocketName says whether a file is called as newName does.
+func isSocketName(name string) bool {
+	digits, ok := strings.CutSuffix(name, ".sock")
+	_, err := hex.DecodeString(digits)
+	return ok && len(digits) == 16 && err == nil
 }
 
 // places are where sockets may be, the best first: the user's runtime folder, and
@@ -37,14 +39,18 @@ func places() []string {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		all = append(all, filepath.Join(dir, "mini"))
 	}
-	return append(all, fmt.Sprintf("/tmp/mini-%d", os.Getuid()))
+	return append(all, fmt.Sprintf("%s/mini-%d", shared, os.Getuid()))
 }
 
 // findPlace makes a folder for the socket of that name.
 func findPlace(places []string, name string) (dir string, err error) {
 	var why []string
 	for _, dir := range places {
-		failed := fit(dir, name)
+		if n := len(filepath.Join(dir, name)); n > maxPath {
+			why = append(why, fmt.Sprintf("%s: a socket's path has %d bytes at most, and there it would have %d", dir, maxPath, n))
+			continue
+		}
+		failed := private(dir)
 		if failed == nil {
 			return dir, nil
 		}
@@ -53,10 +59,42 @@ func findPlace(places []string, name string) (dir string, err error) {
 	return "", errors.New("no folder can hold a socket: " + strings.Join(why, "; "))
 }
 
-// fit makes a folder ready to hold a socket of that name.
-func fit(dir, name string) error {
-	if n := len(filepath.Join(dir, name)); n > maxPath {
-		return fmt.Errorf("%s: a socket's path has %d bytes at most, and there it would have %d", dir, maxPath, n)
+// private makes a folder that is this user's alone, or finds it so. It follows no
+// link: others may write beside it.
+func private(dir string) error {
+	if parent := filepath.Dir(dir); parent != shared {
+		// As sudo leaves it, the runtime folder may be another user's.
+		if err := mine(parent); err != nil {
+			return err
+		}
 	}
-	return private(dir)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := mine(dir); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o700) //nolint:gosec // a folder, of this user
+}
+
+// mine says that a folder is one, and this user's.
+func mine(dir string) error {
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder", dir)
+	case owner(info) != os.Getuid():
+		return fmt.Errorf("%s is another user's", dir)
+	}
+	return nil
+}
+
+// owner is whose a file is; -1 where nobody says.
+func owner(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
 }

@@ -1,4 +1,4 @@
-//go:build unix && !linux
+//go:build !linux
 
 package control
 
@@ -9,4 +9,4 @@ import (
 
 // peer is the user at the other end of a connection. Only who may enter the folder
 // of the socket can be there, and that is its owner.
-func peer(*net.UnixConn) (uid int, err error) { return os.Getuid(), nil }
+func peer(net.Conn) (uid int, err error) { return os.Getuid(), nil }
