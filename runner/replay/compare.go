@@ -2,15 +2,14 @@
 // sandbox, and says where what they do differs.
 //
 // Two runs of one command are rarely the same byte for byte: they tell the
-// time, name temporary files, print addresses. Such noise is known by a table
-// of rules (rules.go), and a match says which of them it took.
+// time, name temporary files, print addresses. Such noise is known by a list of
+// patterns (normalize.go), and a match says which of them it took.
 package replay
 
 import (
 	"bytes"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
@@ -22,7 +21,7 @@ type Match string
 // The degrees of likeness.
 const (
 	Exact      Match = "exact"      // byte for byte
-	Normalised Match = "normalised" // but for times, addresses, temporary names and the order of hashes
+	Normalised Match = "normalised" // but for times, durations, addresses, ports, temporary names and the order of lines
 	// OutputDiffers is another output of a command that ended alike, and left the
 	// files alike as far as that is on record.
 	OutputDiffers Match = "output differs"
@@ -41,17 +40,7 @@ type Finding struct {
 
 // Examine holds what a command did now against what is recorded of it.
 func Examine(recorded trajectories.Execution, now env.Result, ignore Ignore) Finding {
-	return examine(recorded, now, ignore, time.Now())
-}
-
-// examine is Examine at a given end of the command.
-func examine(recorded trajectories.Execution, now env.Result, ignore Ignore, end time.Time) Finding {
-	c := comparison{
-		rules:    ignore.before(rules),
-		recorded: span{recorded.Start, recorded.Start.Add(time.Duration(recorded.Duration))},
-		now:      span{end.Add(-now.Duration), end},
-		budget:   maxNormalised,
-	}
+	c := comparison{rules: slices.Concat(ignore, rules()), budget: maxNormalised}
 	then, since := outputOf(recorded.Output, recorded.Head, recorded.Truncated, recorded.Bytes), outputOf(now.Output, now.Head, now.Truncated, now.Bytes)
 	alike := c.outputs(then, since, recorded.TimedOut && now.TimedOut)
 	if !alike && recorded.CodeUnknown {
@@ -102,11 +91,10 @@ func outputOf(text []byte, head int, cut bool, total int64) output {
 
 // comparison is one on its way.
 type comparison struct {
-	rules         []rule
-	recorded, now span
-	budget        int // bytes that may still be normalised
-	used          []string
-	difference    string
+	rules      []rule
+	budget     int // bytes that may still be normalised
+	used       []string
+	difference string
 }
 
 // outputs says whether two outputs are alike. Of outputs that were cut, what

@@ -6,21 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
 )
 
-// The recorded command ran on a day in spring, the one that repeats it in autumn.
-var (
-	then = time.Date(2026, 3, 2, 10, 15, 30, 0, time.UTC)
-	now  = time.Date(2026, 11, 22, 8, 13, 56, 0, time.UTC)
-)
-
 func recorded(output string) trajectories.Execution {
-	return trajectories.Execution{Output: []byte(output), Bytes: int64(len(output)), Start: then}
+	return trajectories.Execution{Output: []byte(output), Bytes: int64(len(output))}
 }
 
 func result(output string) env.Result {
@@ -40,19 +33,16 @@ func TestNoise(t *testing.T) {
 		{"addresses", "<object object at 0x7f3a5c0b1e50>", "<object object at 0x7ffe12345678>"},
 		{"addresses", "at 0xc0001234 in", "at 0xc0009abc in"},
 		{"addresses", "java.lang.Object@1b6d3586", "java.lang.Object@4554617c"},
-		{"addresses", "id 140234567890123", "id 139999999990000"},
 		{"ports", "serving on http://127.0.0.1:44997/", "serving on http://127.0.0.1:43649/"},
 		{"ports", "('127.0.0.1', 44997)", "('127.0.0.1', 51000)"},
 		{"ports", "listening on [::]:44997", "listening on [::]:33000"},
 		{"ports", "Port 44997 is open", "Port 45001 is open"},
 		{"pids", "started, pid 4711", "started, pid 12"},
 		{"pids", "[1] 4711", "[1] 99"},
-		{"pids", "sshd[4711]: ready", "sshd[812]: ready"},
 		{"pids", "bash: line 3:  4711 Killed   ./a", "bash: line 3:    81 Killed   ./a"},
 		{"pids", "==4711==ERROR: heap", "==9==ERROR: heap"},
 		{"times", "2026-03-02 10:15:30,123 INFO up", "2026-11-22 08:13:56,001 INFO up"},
 		{"times", "2026-03-02T10:15:30Z", "2026-11-22T08:13:56Z"},
-		{"times", "2026/03/02", "2026/11/22"},
 		{"times", "log-20260302-101530", "log-20261122-081356"},
 		{"times", "Mon Mar  2 10:15:30 UTC 2026", "Sun Nov 22 08:13:56 UTC 2026"},
 		{"times", "Date:   Mon Mar 2 10:15:30 2026 +0000", "Date:   Sun Nov 22 08:13:56 2026 +0000"},
@@ -70,20 +60,18 @@ func TestNoise(t *testing.T) {
 		{"durations", "took 12 seconds", "took 9 seconds"},
 		{"durations", `{"time": 0.0123}`, `{"time": 1.5}`},
 		{"durations", "\x1b[32m0.12s\x1b[0m", "\x1b[32m1.12s\x1b[0m"},
-		{"hash order", "{'b': 2, 'a': 1}", "{'a': 1, 'b': 2}"},
-		{"hash order", "x = {1: {'q', 'p'}, 2: {}}", "x = {2: {}, 1: {'p', 'q'}}"},
 		{"line order", "./a.py\n./b.py\nend", "./b.py\n./a.py\nend"},
 	} {
 		t.Run(c.rule+"/"+c.then, func(t *testing.T) {
-			if !slices.ContainsFunc(rules, func(r rule) bool { return r.name == c.rule }) && !strings.HasSuffix(c.rule, "order") {
+			if !slices.ContainsFunc(rules(), func(r rule) bool { return r.name == c.rule }) && !strings.HasSuffix(c.rule, "order") {
 				t.Fatalf("there is no rule %q", c.rule)
 			}
-			got := examine(recorded("before\n"+c.then+"\nafter\n"), result("before\n"+c.now+"\nafter\n"), nil, now)
+			got := Examine(recorded("before\n"+c.then+"\nafter\n"), result("before\n"+c.now+"\nafter\n"), nil)
 			if got.Match != Normalised || !slices.Equal(got.Rules, []string{c.rule}) {
 				t.Errorf("%+v, want it normalised by %s alone", got, c.rule)
 			}
 			// The rule is needed, and it forgives nothing but what it is about.
-			if got := examine(recorded(c.then+" and 1 more\n"), result(c.now+" and 2 more\n"), nil, now); got.Match != OutputDiffers {
+			if got := Examine(recorded(c.then+" and 1 more\n"), result(c.now+" and 2 more\n"), nil); got.Match != OutputDiffers {
 				t.Errorf("%+v beside another difference, want that its output differs", got)
 			}
 		})
@@ -94,7 +82,7 @@ func TestNoise(t *testing.T) {
 func TestData(t *testing.T) {
 	for _, c := range []struct{ name, then, now string }{
 		{"a date", "due 2024-02-29", "due 2024-03-01"},
-		{"the date of the recording itself, now", "due 2026-03-02", "due 2026-03-03"},
+		{"the date of the recording", "due 2026-03-02", "due 2026-03-03"},
 		{"a written date", "29 Feb 2024", "28 Feb 2024"},
 		{"a number of ten digits", "1234567890", "1234567891"},
 		{"a port that somebody chose", "http://127.0.0.1:18080/", "http://127.0.0.1:15000/"},
@@ -110,7 +98,7 @@ func TestData(t *testing.T) {
 		{"spaces", "a  b", "a b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := examine(recorded(c.then), result(c.now), nil, now); got.Match != OutputDiffers || got.Difference == "" {
+			if got := Examine(recorded(c.then), result(c.now), nil); got.Match != OutputDiffers || got.Difference == "" {
 				t.Errorf("%+v, want that its output differs", got)
 			}
 		})
@@ -119,16 +107,8 @@ func TestData(t *testing.T) {
 
 func TestDataBesideNoise(t *testing.T) {
 	x := recorded("due 2024-02-29, took 0.10s\n")
-	if got := examine(x, result("due 2024-02-29, took 0.25s\n"), nil, now); got.Match != Normalised {
+	if got := Examine(x, result("due 2024-02-29, took 0.25s\n"), nil); got.Match != Normalised {
 		t.Errorf("%+v", got)
-	}
-	x.Start = time.Time{} // a stranger's recording does not say when
-	if got := examine(x, result("due 2024-02-29, took 0.25s\n"), nil, now); got.Match != Normalised {
-		t.Errorf("without a start: %+v", got)
-	}
-	x.Output = []byte("2025-01-01 up\n")
-	if got := examine(x, result("2026-11-22 up\n"), nil, now); got.Match != Normalised {
-		t.Errorf("a date of a recording without a start: %+v", got)
 	}
 }
 
@@ -214,7 +194,7 @@ func TestTruncated(t *testing.T) {
 	r := result(text)
 	same := func(name string, want Match) {
 		t.Helper()
-		if got := examine(x, r, nil, now); got.Match != want {
+		if got := Examine(x, r, nil); got.Match != want {
 			t.Errorf("%s: %+v, want %s", name, got, want)
 		}
 	}
@@ -253,7 +233,7 @@ func TestBounds(t *testing.T) {
 		"empty lines":           {"x" + strings.Repeat("\n", 1<<22), "y" + strings.Repeat("\n", 1<<22)},
 		"noise beyond all care": {many("in 0.%ds\n", 1<<20) + "x", many("in 1.%ds\n", 1<<20) + "y"},
 	} {
-		if got := examine(recorded(pair[0]), result(pair[1]), nil, now); got.Match != OutputDiffers || len(got.Difference) > 1000 {
+		if got := Examine(recorded(pair[0]), result(pair[1]), nil); got.Match != OutputDiffers || len(got.Difference) > 1000 {
 			t.Errorf("%s: %s, %d bytes of difference", name, got.Match, len(got.Difference))
 		}
 	}
@@ -265,7 +245,7 @@ func FuzzCompare(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string, head int, truncated bool) {
 		x, r := recorded(a), result(b)
 		x.Head, x.Truncated = head, truncated
-		got := examine(x, r, nil, now)
+		got := Examine(x, r, nil)
 		if got.Match == OutputDiffers && (got.Difference == "" || !utf8.ValidString(got.Difference) || strings.ContainsAny(got.Difference, "\n\x1b\x00")) {
 			t.Errorf("difference %q", got.Difference)
 		}
@@ -273,8 +253,7 @@ func FuzzCompare(f *testing.F) {
 			t.Errorf("the same is %+v", got)
 		}
 		back := recorded(b)
-		back.Start = now
-		if !truncated && examine(back, result(a), nil, then).alike() != got.alike() {
+		if !truncated && Examine(back, result(a), nil).alike() != got.alike() {
 			t.Errorf("%q and %q: alike one way only", a, b)
 		}
 	})

@@ -3,7 +3,6 @@ package replay
 import (
 	"fmt"
 	"regexp"
-	"slices"
 )
 
 // ignoreRule is the name of the rules that are the user's own.
@@ -11,7 +10,7 @@ const ignoreRule = "replay.ignore"
 
 // Ignore are patterns of the user's own: what they find in a line of output is
 // noise. They are tried before mini's own rules.
-type Ignore []*regexp.Regexp
+type Ignore []rule
 
 // ParseIgnore reads patterns in the syntax of package regexp. They are tried on
 // lines with their ends, before which $ matches too.
@@ -25,19 +24,7 @@ func ParseIgnore(patterns []string) (Ignore, error) {
 		case re.MatchString(""):
 			return nil, fmt.Errorf("parse pattern %q: it matches an empty text, and so every line", text)
 		}
-		all = append(all, re)
+		all = append(all, rule{ignoreRule, re, []byte("<" + ignoreRule + ">")})
 	}
 	return all, nil
-}
-
-// before are the patterns as rules, and then the others.
-func (ignore Ignore) before(others []rule) []rule {
-	if len(ignore) == 0 {
-		return others
-	}
-	all := make([]rule, 0, len(ignore)+len(others))
-	for _, re := range ignore {
-		all = append(all, rule{name: ignoreRule, find: re, whole: true})
-	}
-	return slices.Concat(all, others)
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strconv"
-	"time"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/minibench/mini/env"
@@ -16,18 +16,18 @@ import (
 // read, or the beginning and the end that the model was shown. Then the output is
 // compared as far as the file has it, and one that differs is a divergence.
 func ExamineImported(recorded trajectories.Execution, now env.Result, ignore Ignore) Finding {
-	f := examineImported(recorded, now, ignore, time.Now())
+	f := examineImported(recorded, now, ignore)
 	if f.Match == OutputDiffers { // such a file says nothing of the files, and often of no code
 		f.Match = Diverged
 	}
 	return f
 }
 
-func examineImported(recorded trajectories.Execution, now env.Result, ignore Ignore, end time.Time) Finding {
+func examineImported(recorded trajectories.Execution, now env.Result, ignore Ignore) Finding {
 	if recorded.TimedOut && now.TimedOut {
 		recorded.CodeUnknown = true // agents write down different codes of what they killed
 	}
-	first := examine(recorded, now, ignore, end)
+	first := Examine(recorded, now, ignore)
 	if first.alike() {
 		return first
 	}
@@ -36,14 +36,14 @@ func examineImported(recorded trajectories.Execution, now env.Result, ignore Ign
 		// What Python read has no carriage return and is UTF-8.
 		now.Head = len(asPython(now.Output[:min(max(now.Head, 0), len(now.Output))]))
 		now.Output = text
-		recorded.Output = replaced.ReplaceAll(recorded.Output, []byte("\uFFFD"))
+		recorded.Output = replaced().ReplaceAll(recorded.Output, []byte("\uFFFD"))
 		used = append(used, "text mode")
-		if f := examine(recorded, now, ignore, end); f.alike() {
+		if f := Examine(recorded, now, ignore); f.alike() {
 			return f.with(used)
 		}
 	}
 	if shortened(&recorded) {
-		return examine(recorded, now, ignore, end).with(append(used, "shortened"))
+		return Examine(recorded, now, ignore).with(append(used, "shortened"))
 	}
 	return first
 }
@@ -61,7 +61,7 @@ func (f Finding) with(rules []string) Finding {
 
 // replaced is what Python makes of bytes that are no UTF-8: how many of these
 // characters it takes depends on its release.
-var replaced = regexp.MustCompile("\uFFFD+")
+var replaced = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\uFFFD+") })
 
 // asPython is an output as Python's text mode reads it.
 func asPython(text []byte) []byte {
@@ -70,22 +70,24 @@ func asPython(text []byte) []byte {
 	}
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	text = bytes.ReplaceAll(text, []byte("\r"), []byte("\n"))
-	return replaced.ReplaceAll(bytes.ToValidUTF8(text, []byte("\uFFFD")), []byte("\uFFFD"))
+	return replaced().ReplaceAll(bytes.ToValidUTF8(text, []byte("\uFFFD")), []byte("\uFFFD"))
 }
 
 // The forms in which files have an output of which only the beginning and the end
 // were kept: the template of mini-swe-agent, and mini's own .traj.json.
-var (
-	elided  = regexp.MustCompile(`(?s)<output_head>\n(.*)\n</output_head>\s*<elided_chars>\s*(\d+) characters elided\s*</elided_chars>\s*<output_tail>\n(.*)\n</output_tail>`)
-	notKept = regexp.MustCompile(`(?s)^(.*)\n\[(\d+) bytes were not kept\]\n(.*)$`)
-)
+var shortForms = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`(?s)<output_head>\n(.*)\n</output_head>\s*<elided_chars>\s*(\d+) characters elided\s*</elided_chars>\s*<output_tail>\n(.*)\n</output_tail>`),
+		regexp.MustCompile(`(?s)^(.*)\n\[(\d+) bytes were not kept\]\n(.*)$`),
+	}
+})
 
 // shortened turns such an output into what was kept of it, if it is one.
 func shortened(x *trajectories.Execution) bool {
 	if x.Truncated {
 		return false
 	}
-	for _, form := range []*regexp.Regexp{elided, notKept} {
+	for _, form := range shortForms() {
 		m := form.FindSubmatch(x.Output)
 		if m == nil {
 			continue

@@ -3,94 +3,59 @@ package replay
 import (
 	"bytes"
 	"fmt"
-	"hash/maphash"
+	"slices"
 )
 
 // Bounds on one comparison. Outputs are mostly equal, and only lines that are
 // not are looked at closely; what lies beyond the bounds is compared as it is.
 const (
-	maxNormalised = 2 << 20 // bytes, of both sides
+	maxNormalised = 1 << 20 // bytes, of both sides
 	maxShuffled   = 100_000 // lines in another order
 )
 
 // lines says whether two texts are alike, line by line; where names a line that
 // is not, by its number.
 func (c *comparison) lines(then, now []byte, where string) bool {
-	var s shuffle
-	for n := 1; len(then) > 0 || len(now) > 0; n++ {
-		a, moreThen := cutLine(&then)
-		b, moreNow := cutLine(&now)
-		both := moreThen && moreNow
-		switch {
-		case both && bytes.Equal(a, b):
+	a, b := then, now
+	for n := 1; len(a) > 0 || len(b) > 0; n++ {
+		x, moreThen := cutLine(&a)
+		y, moreNow := cutLine(&b)
+		if moreThen && moreNow && (bytes.Equal(x, y) || c.alike(x, y)) {
 			continue
-		case both && !s.open() && c.alike(a, b):
-			continue
-		case !s.open():
-			c.difference = differ(fmt.Sprintf(where, n), a, b, moreThen, moreNow)
-			if !both {
-				return false
-			}
 		}
-		var x, y []byte
-		if moreThen {
-			x = c.plain(a, c.recorded)
+		if c.shuffled(then, now) {
+			return true
 		}
-		if moreNow {
-			y = c.plain(b, c.now)
-		}
-		if s.take(x, y, both) {
-			c.use("line order")
-		}
-		if s.lines > maxShuffled || !both {
-			return false
-		}
-	}
-	if s.open() {
+		c.difference = differ(fmt.Sprintf(where, n), x, y, moreThen, moreNow)
 		return false
 	}
-	c.difference = ""
 	return true
 }
 
-// shuffle finds lines that are the same in another order, as programs print
-// what they keep in a hash or find in a folder: from the first line that is
-// another on, until both sides have had the same lines.
-type shuffle struct {
-	seed   maphash.Seed
-	counts map[uint64]int
-	uneven int // lines that one side has had more often
-	lines  int
-}
-
-func (s *shuffle) open() bool { return s.uneven > 0 }
-
-// take adds a line of each side, and says whether that evens them out.
-func (s *shuffle) take(then, now []byte, both bool) bool {
-	if s.counts == nil {
-		s.seed, s.counts = maphash.MakeSeed(), map[uint64]int{}
-	}
-	s.lines++
-	s.add(then, 1)
-	if both {
-		s.add(now, -1)
-	}
-	if s.open() {
+// shuffled says whether two texts have the same lines in another order, as
+// programs print what they keep in a hash or find in a folder.
+func (c *comparison) shuffled(then, now []byte) bool {
+	n := countLines(then)
+	if n > maxShuffled || n != countLines(now) || len(then)+len(now) > c.budget {
 		return false
 	}
-	clear(s.counts)
-	s.lines = 0
+	a, b := c.sorted(then), c.sorted(now)
+	if !slices.EqualFunc(a, b, bytes.Equal) {
+		return false
+	}
+	c.use("line order")
 	return true
 }
 
-func (s *shuffle) add(line []byte, by int) {
-	sum := maphash.Bytes(s.seed, line)
-	was := s.counts[sum]
-	s.counts[sum] = was + by
-	s.uneven += abs(was+by) - abs(was)
+// sorted are the lines of a text without noise, in order.
+func (c *comparison) sorted(text []byte) [][]byte {
+	var all [][]byte
+	for line := range bytes.Lines(text) {
+		all = append(all, c.plain(line))
+	}
+	slices.SortFunc(all, bytes.Compare)
+	return all
 }
-
-func abs(n int) int { return max(n, -n) }
 
 // cutLine takes the first line off a text, with its end: a line that has none is
 // another than one that has. False means that there is none.

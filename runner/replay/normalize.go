@@ -1,0 +1,139 @@
+package replay
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// rule is one kind of noise: what its pattern finds gives way to a name on both
+// sides. Patterns are applied to lines that differ, and to nothing else.
+type rule struct {
+	name string
+	find *regexp.Regexp
+	with []byte // in place of what was found; it keeps the groups that stand around the noise
+}
+
+// Parts of the patterns.
+const (
+	clock  = `\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: [AP]M)?`
+	zone   = `(?: ?(?:Z\b|UTC|GMT|[+-]\d{2}:?\d{2}\b|[A-Z]{3,4}\b))?`
+	days   = `(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? +)?`
+	months = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}`
+	name   = `[^\s/'":;,)\]}>]`
+	unit   = `(?:s|secs?|seconds?|mins?|minutes?)`
+)
+
+// rules are tried in this order: what is found by one is not seen by the next. A
+// date without a time of day is data, and so is a port that somebody chose.
+var rules = sync.OnceValue(func() []rule {
+	var all []rule
+	add := func(name, with string, patterns ...string) {
+		with = strings.ReplaceAll(with, "*", "<"+name+">")
+		all = append(all, rule{name, regexp.MustCompile(strings.Join(patterns, "|")), []byte(with)})
+	}
+	add("uuids", "*", `\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b`)
+	add("temporary names", "*",
+		`/[^\s'"]{0,200}?/mini-scratch-`+name+`+`,
+		`\bpytest-of-[^\s/]+/pytest-(?:\d+|current)`,
+		`\btmp(?:[a-z0-9_]{8}|\.[A-Za-z0-9]{6,12})\b`,
+		`/tmp/`+name+`*\d{5}`+name+`*`,
+		`/tmp/cc[A-Za-z0-9]{6}\.\w+`)
+	add("containers", "${1}*", `(@|^Linux )[0-9a-f]{12}\b`)
+	add("addresses", "${1}*", `\b0x[0-9a-fA-F]{9,16}\b`, `\bat 0x[0-9a-fA-F]{6,16}\b`, `(\w@)[0-9a-f]{5,8}\b`)
+	// Those that the kernel hands out. Before the times: one may look like a part of them.
+	add("ports", "${1}*", `(?i)((?:\b(?:localhost|\d{1,3}(?:\.\d{1,3}){3})['"]?|\[[0-9a-f:.]*\]|\bport['"]?)(?: ?[:=,] ?| is | ))`+
+		`(?:3[2-9]\d{3}|[45]\d{4}|6[0-5]\d{3})\b`)
+	add("pids", "${1}${2}*${3}",
+		`((?i:\b(?:pid|process(?: id)?))['"]?[ :=#]{1,3}|^==|^\[\d+\][-+]? +)\d+\b`,
+		`(\bline \d+: +)\d+( (?:Killed|Terminated|Aborted|Segmentation))`)
+	add("times", "*",
+		`\b\d{4}[-/]\d{2}[-/]\d{2}[T _-]`+clock+zone,
+		`\b20\d{6}[-_T]?\d{6}\b`,
+		days+`\b\d{1,2}[ /-]`+months+`[ /-]\d{4}[ :]`+clock+zone,
+		days+`\b`+months+` +\d{1,2}(?:,? +\d{4})? +`+clock+zone+`(?: \d{4}\b(?: [+-]\d{4})?)?`,
+		`\b1[5-9]\d{8}(?:\.\d+|\d{3})?\b`, // seconds since 1970, of 2017 to 2033
+		`\b\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?\b`)
+	// Objects that hold the time of their making.
+	add("commits", "${1}*", `(^commit |^\[[^\]\n]{1,100} |\bHEAD is now at |\bDropped [^\n]{1,100}\(|\b(?:WIP on|On) [^\n:]{1,100}: )[0-9a-f]{7,40}\b`)
+	add("durations", "${1}*",
+		`(?i)\b(?:\d+h)?\d+m\d+(?:\.\d+)?s\b`,
+		`\b\d+(?:\.\d+)?(?:e-?\d+)? ?(?:[nmuµμ]s|(?:nano|micro|milli)seconds?)\b`,
+		`\b\d+\.\d+ ?`+unit+`\b(?: \(<times>\))?`,
+		`(\b(?:in|took|after|elapsed|duration|time|total)['":= ]{1,4})(?:\d+(?:\.\d+)? ?`+unit+`|\d+\.\d+(?:e-?\d+)?)\b(?: \(<times>\))?`)
+	return all
+})
+
+// apply is a line without what the rule finds in it, and what that was.
+func (r rule) apply(line []byte) (rest, found []byte) {
+	all := r.find.FindAll(line, -1)
+	if all == nil {
+		return line, nil
+	}
+	return r.find.ReplaceAll(line, r.with), bytes.Join(all, []byte{0})
+}
+
+// alike says whether two lines are the same but for noise.
+func (c *comparison) alike(then, now []byte) bool {
+	if !c.afford(len(then) + len(now)) {
+		return false
+	}
+	var used []string
+	for _, r := range c.rules {
+		x, a := r.apply(then)
+		y, b := r.apply(now)
+		if !bytes.Equal(a, b) {
+			used = append(used, r.name)
+		}
+		then, now = x, y
+	}
+	if len(used) > 0 { // what is printed beside a number is moved by its width
+		then, now = squeeze(then), squeeze(now)
+	}
+	if !bytes.Equal(then, now) {
+		return false
+	}
+	for _, name := range used {
+		c.use(name)
+	}
+	return true
+}
+
+// plain is a line without noise, for one that is looked for elsewhere.
+func (c *comparison) plain(line []byte) []byte {
+	if !c.afford(len(line)) {
+		return line
+	}
+	hit := false
+	for _, r := range c.rules {
+		x, found := r.apply(line)
+		line, hit = x, hit || found != nil
+	}
+	if hit {
+		line = squeeze(line)
+	}
+	return line
+}
+
+// afford says whether so many bytes may still be normalised.
+func (c *comparison) afford(n int) bool {
+	if n > c.budget {
+		return false
+	}
+	c.budget -= n
+	return true
+}
+
+// squeeze makes runs of what fills a line one character long.
+func squeeze(line []byte) []byte {
+	const fill = " =-_.*#"
+	out := make([]byte, 0, len(line))
+	for _, b := range line {
+		if n := len(out); n > 0 && out[n-1] == b && strings.IndexByte(fill, b) >= 0 {
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
