@@ -58,12 +58,7 @@ func (d Detail) Write(w io.Writer, width int) error {
 	if len(d.Files) == 0 {
 		s.WriteString("its files are not there; this is what results.json says\n")
 	}
-	for i, text := range d.Unread {
-		if i == maxUnread {
-			break
-		}
-		s.WriteString(paragraph("cannot be read: "+text, width, 0, 2))
-	}
+	s.WriteString(unreadText(d.Unread, width))
 	_, err := io.WriteString(w, s.String())
 	return err
 }
@@ -115,7 +110,7 @@ func (d Detail) attempts(width int) string {
 		}
 		rows = append(rows, []string{number, outcome, fmt.Sprint(a.Steps), Spent(a.Cost, a.Unpriced == 0), span(a.Seconds), began})
 	}
-	return table(width, []column{{right: true}, {shrink: true}, {right: true}, {right: true}, {right: true}, {}}, rows)
+	return Table(width, "rsrrrl", rows)
 }
 
 func (s LastStep) text(width int) string {

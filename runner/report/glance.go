@@ -2,7 +2,10 @@ package report
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/minibench/mini/model"
@@ -240,4 +243,185 @@ func notStarted(run *runner.Run) int {
 		}
 	}
 	return left
+}
+
+// top is how many instances a ranking has.
+const top = 10
+
+// tookSoFar is how long an attempt without a result has taken. Where a mini is
+// at work the newest one goes on, though its journal may be silent for minutes.
+func tookSoFar(run *runner.Run, a runner.Attempt, now time.Time) time.Duration {
+	start, end := a.SoFar.Start, a.SoFar.End
+	sessions := run.Manifest.Sessions
+	if n := len(sessions); run.Worker > 0 && n > 0 && start.After(sessions[n-1].Started) {
+		end = now
+	}
+	return max(0, end.Sub(start))
+}
+
+// rank finds the extremes.
+func (g *Glance) rank() {
+	g.Expensive = ranked(g.Rows, func(r Row) float64 { return float64(r.Cost) })
+	g.Slowest = ranked(g.Rows, func(r Row) float64 { return r.Seconds })
+	var steps []int
+	for _, r := range g.Rows {
+		if r.Class != "" {
+			steps = append(steps, r.Steps)
+		}
+	}
+	slices.Sort(steps)
+	g.Totals.Median, g.Totals.P90, g.Totals.Max = quantile(steps, 50), quantile(steps, 90), quantile(steps, 100)
+}
+
+// ranked are the rows with the most of something, and none with nothing.
+func ranked(rows []Row, of func(Row) float64) []Row {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return of(r) <= 0 })
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(of(b), of(a)) })
+	return slices.Clip(rows[:min(top, len(rows))])
+}
+
+// quantile is the nearest rank: the smallest number that so many percent of
+// the sorted ones do not exceed.
+func quantile(sorted []int, percent int) int {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[max(0, (len(sorted)*percent+99)/100-1)]
+}
+
+// Reason is what several instances failed with: errors that are alike but for
+// names, numbers and paths.
+type Reason struct {
+	Count int `json:"count"`
+	// Pattern is the error with what differs left out; Error is that of one
+	// instance, Example, and Hint what mini said to do about it.
+	Pattern string `json:"pattern"`
+	Error   string `json:"error"`
+	Example string `json:"example"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// maxError bounds the error texts that are looked at, in bytes.
+const maxError = 2000
+
+// classOrder is that of the table: what counts, then what does not.
+var classOrder = []trajectories.Class{
+	trajectories.Submitted, trajectories.Limit, trajectories.Provider,
+	trajectories.Environment, trajectories.Interrupted, trajectories.Internal,
+}
+
+// tallyClasses groups rows by class.
+type tallyClasses map[trajectories.Class]*Class
+
+func (t tallyClasses) add(r Row) {
+	c := t[r.Class]
+	if c == nil {
+		c = &Class{Class: r.Class}
+		t[r.Class] = c
+	}
+	c.Count++
+	if r.Class.Counts() {
+		if r.PatchBytes > 0 {
+			c.Patches.With++
+		} else {
+			c.Patches.Empty++
+		}
+		if r.Autosubmitted {
+			c.Patches.Autosubmitted++
+		}
+	}
+	i := slices.IndexFunc(c.Statuses, func(s Status) bool { return s.Status == r.Status })
+	if i < 0 {
+		i = len(c.Statuses)
+		c.Statuses = append(c.Statuses, Status{Status: r.Status})
+	}
+	c.Statuses[i].add(r)
+}
+
+func (s *Status) add(r Row) {
+	s.Count++
+	if r.Error == "" {
+		return
+	}
+	pattern := Shape(r.Error, r.ID)
+	i := slices.IndexFunc(s.Reasons, func(o Reason) bool { return o.Pattern == pattern })
+	if i < 0 {
+		i = len(s.Reasons)
+		s.Reasons = append(s.Reasons, Reason{Pattern: pattern, Error: bounded(r.Error, maxError), Example: r.ID, Hint: r.Hint})
+	}
+	s.Reasons[i].Count++
+}
+
+// sorted puts classes in the order of classOrder, and the rest most first.
+func (t tallyClasses) sorted() []Class {
+	list := []Class{}
+	for _, c := range t {
+		slices.SortStableFunc(c.Statuses, func(a, b Status) int {
+			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Status, b.Status))
+		})
+		for _, s := range c.Statuses {
+			slices.SortStableFunc(s.Reasons, func(a, b Reason) int { return cmp.Compare(b.Count, a.Count) })
+		}
+		list = append(list, *c)
+	}
+	slices.SortFunc(list, func(a, b Class) int {
+		return cmp.Or(cmp.Compare(rankOf(a.Class), rankOf(b.Class)), cmp.Compare(a.Class, b.Class))
+	})
+	return list
+}
+
+func rankOf(c trajectories.Class) int {
+	if i := slices.Index(classOrder, c); i >= 0 {
+		return i
+	}
+	return len(classOrder)
+}
+
+// differing is what differs between errors that are alike, the most particular
+// first.
+var differing = sync.OnceValue(func() []difference {
+	return []difference{
+		{regexp.MustCompile(`\bsha256:[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`), "<id>"},
+		{regexp.MustCompile(`(^|[\s"'=(:])(~|\.{1,2})?(/[\w.@+~-]+){2,}/?`), "${1}<path>"},
+		{regexp.MustCompile(`\b[0-9a-fA-F]{8,}\b`), "<id>"},
+		{regexp.MustCompile(`\b([0-9]+(\.[0-9]+)?(h|ms|µs|us|ns|m|s))+\b`), "<time>"},
+		{regexp.MustCompile(`[0-9]+([.,][0-9]+)*`), "<n>"},
+	}
+})
+
+type difference struct {
+	what *regexp.Regexp
+	sign string
+}
+
+// minName is the length from which on an id is looked for in its error: a
+// shorter one may be a word of the sentence.
+const minName = 4
+
+// Shape is the beginning of a text without the instance it is about, without
+// numbers, and without the names of folders and containers: what texts of the
+// same kind have in common.
+func Shape(text, instance string) string {
+	text = strings.Join(strings.Fields(bounded(text, maxError)), " ")
+	if len(instance) >= minName {
+		// As such, and within the names of images, which cannot have "__" or capitals.
+		lower := strings.ToLower(instance)
+		for _, name := range []string{
+			instance, lower, strings.ReplaceAll(lower, "__", "_1776_"), strings.ReplaceAll(lower, "__", "_s_"),
+		} {
+			text = strings.ReplaceAll(text, name, "<instance>")
+		}
+	}
+	for _, d := range differing() {
+		text = d.what.ReplaceAllString(text, d.sign)
+	}
+	return text
+}
+
+// bounded is the beginning of s, in whole characters.
+func bounded(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
 }

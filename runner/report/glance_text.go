@@ -9,6 +9,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -36,13 +37,7 @@ func (g Glance) Write(w io.Writer, width int) error {
 			g.writeLong(&s, width)
 		}
 	}
-	for i, text := range g.Unread {
-		if i == maxUnread {
-			fmt.Fprintf(&s, "... and %d more that cannot be read; --json has all\n", len(g.Unread)-i)
-			break
-		}
-		s.WriteString(paragraph("cannot be read: "+text, width, 0, 2))
-	}
+	s.WriteString(unreadText(g.Unread, width))
 	if err := g.writeVerdicts(&s, width); err != nil {
 		return err
 	}
@@ -54,6 +49,19 @@ func (g Glance) Write(w io.Writer, width int) error {
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
+}
+
+// unreadText names the first of what cannot be read.
+func unreadText(all []string, width int) string {
+	var s strings.Builder
+	for i, text := range all {
+		if i == maxUnread {
+			fmt.Fprintf(&s, "... and %d more that cannot be read; --json has all\n", len(all)-i)
+			break
+		}
+		s.WriteString(paragraph("cannot be read: "+text, width, 0, 2))
+	}
+	return s.String()
 }
 
 // writeVerdicts shows the newest evaluation, and of the others a line.
@@ -137,10 +145,10 @@ func (g Glance) writeShort(s *strings.Builder, width int) {
 	}
 	s.WriteString("\n")
 	rows := [][]string{{"instance", "steps", "cost", "time", "outcome"}}
-	columns := []column{{shrink: true, ids: true}, {right: true}, {right: true}, {right: true}, {shrink: true}}
+	columns := "irrrs"
 	judged := g.judged()
 	if judged != nil {
-		rows[0], columns = append(rows[0], "verdict"), append(columns, column{})
+		rows[0], columns = append(rows[0], "verdict"), columns+"l"
 	}
 	for _, r := range g.Rows {
 		outcome := cmp.Or(r.Status, "not finished")
@@ -157,7 +165,7 @@ func (g Glance) writeShort(s *strings.Builder, width int) {
 		}
 		rows = append(rows, row)
 	}
-	s.WriteString(table(width, columns, rows))
+	s.WriteString(Table(width, columns, rows))
 	s.WriteString(ofAll(g.Rows, width))
 	for _, r := range g.Failing {
 		if r.Class == trajectories.Interrupted { // by the user, who knows
@@ -227,7 +235,7 @@ func (g Glance) writeLong(s *strings.Builder, width int) {
 		for _, r := range ranking.rows {
 			rows = append(rows, append(g.figures(r), cmp.Or(r.Status, "not finished")+together(r)))
 		}
-		s.WriteString("\n" + table(width, []column{{shrink: true, ids: true}, {right: true}, {right: true}, {right: true}, {shrink: true}}, rows))
+		s.WriteString("\n" + Table(width, "irrrs", rows))
 	}
 	s.WriteString(ofAll(slices.Concat(g.Expensive, g.Slowest), width))
 	g.writeFailing(s, width)
@@ -251,7 +259,7 @@ func (g Glance) outcomes(width int) string {
 	if g.NotStarted > 0 {
 		rows = append(rows, []string{"not started", fmt.Sprint(g.NotStarted), ""})
 	}
-	lines := strings.SplitAfter(table(width, []column{{shrink: true}, {right: true}, {shrink: true}}, rows), "\n")
+	lines := strings.SplitAfter(Table(width, "srs", rows), "\n")
 	var s strings.Builder
 	for i, line := range lines {
 		s.WriteString(line + after[i])
@@ -302,4 +310,139 @@ func patchOf(r Row) string {
 		return fmt.Sprintf("working diff of %d bytes", r.PatchBytes)
 	}
 	return fmt.Sprintf("patch of %d bytes", r.PatchBytes)
+}
+
+// writeFailing names the instances without a result, by exit status.
+func (g Glance) writeFailing(s *strings.Builder, width int) {
+	if len(g.Failing) == 0 {
+		return
+	}
+	s.WriteString("\nno result\n")
+	alike := map[string]int{}
+	left, interrupted := 0, 0
+	for i, r := range g.Failing {
+		if r.Class == trajectories.Interrupted { // by the user, who knows
+			interrupted++
+			left++
+			continue
+		}
+		if alike[r.Status]++; alike[r.Status] > maxAlike || i-left >= maxFailing {
+			left++
+			continue
+		}
+		status, command := bounded(Printable(r.Status), statusWidth), g.command(r)
+		if statusWidth+len(gap)+ansi.StringWidth(command) > width {
+			fmt.Fprintf(s, "%s\n    %s\n", status, command)
+		} else {
+			fmt.Fprintf(s, "%-*s%s%s\n", statusWidth, status, gap, command)
+		}
+	}
+	if more := left - interrupted; more > 0 {
+		fmt.Fprintf(s, "... and %d more; --json has all\n", more)
+	}
+	if interrupted > 0 {
+		s.WriteString(paragraph(Count(interrupted, "instance")+" stopped with mini, and begun anew by the next start", width, 0, 2))
+	}
+}
+
+// statusWidth is room for every exit status that mini has, in characters.
+const statusWidth = 20
+
+// command is what shows one instance.
+func (g Glance) command(r Row) string {
+	return Printable("mini report " + quoted(g.Run) + " -i " + quoted(r.ID))
+}
+
+// quoted is a word as a shell takes it.
+func quoted(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+=:@%,") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// totals are the sums of a run, a line each.
+func (g Glance) totals(width int) string {
+	t := g.Totals
+	rows := [][]string{{"cost", g.cost()}}
+	if in := t.Usage.Prompt; in > 0 || t.Usage.Completion > 0 {
+		text := amount(in) + " in"
+		if c := t.Usage.CacheRead; c > 0 && in > 0 {
+			text += fmt.Sprintf(" (%.0f%% cached)", 100*float64(c)/float64(in))
+		}
+		text += ", " + amount(t.Usage.Completion) + " out"
+		if r := t.Usage.Reasoning; r > 0 {
+			text += fmt.Sprintf(" (%s of it reasoning)", amount(r))
+		}
+		rows = append(rows, []string{"tokens", text})
+	}
+	steps := fmt.Sprintf("%d in %s", t.Steps, Count(t.Attempts, "attempt"))
+	if len(g.Rows) > shortRun {
+		steps += fmt.Sprintf("; in those that count median %d, p90 %d, at most %d", t.Median, t.P90, t.Max)
+	}
+	rows = append(rows, []string{"steps", steps})
+	var time string
+	if t.Wall > 0 {
+		time = span(t.Wall) + " on the clock, "
+	}
+	rows = append(rows, []string{"time", time + span(t.Seconds) + " of attempts added up"})
+	return Table(width, "ls", rows) + phaseTable(width, t.Phases)
+}
+
+// cost says only what is known, and whose cost is not.
+func (g Glance) cost() string {
+	t := g.Totals
+	switch {
+	case t.NoModel && t.Cost == 0:
+		return "none: the replies are scripted"
+	case t.NoModel:
+		return money(t.Cost) + " by the script's word; no model was called"
+	case t.CostUnknown == 0:
+		return money(t.Cost)
+	case t.Cost == 0:
+		return "not known: the server names none, and there is no price of the model"
+	}
+	return fmt.Sprintf("%s, and what %s took, which is not known", money(t.Cost), Count(t.CostUnknown, "instance"))
+}
+
+// costOf is the cost in a row of a table.
+func (g Glance) costOf(r Row) string {
+	return Spent(r.Cost, r.CostKnown)
+}
+
+// Spent is what something cost, in few words; known is false where some of it is
+// not.
+func Spent(c model.Cost, known bool) string {
+	switch {
+	case !known && c > 0:
+		return money(c) + " + ?"
+	case !known:
+		return "?"
+	case c == 0:
+		return "-"
+	}
+	return money(c)
+}
+
+// headline is the first thing to know of a run.
+func headline(results, instances int, parts []string) string {
+	text := fmt.Sprintf("%d of %d instances have a result", results, instances)
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+// counts are the classes that occur, in their order.
+func counts(classes map[trajectories.Class]int, notStarted int) []string {
+	var parts []string
+	for _, c := range classOrder {
+		if n := classes[c]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, c))
+		}
+	}
+	if notStarted > 0 {
+		parts = append(parts, fmt.Sprintf("%d not started", notStarted))
+	}
+	return parts
 }

@@ -58,18 +58,18 @@ func phasesText(all []took) string {
 
 // phaseTable has a column for each phase that took any time.
 func phaseTable(width int, phases []Phase) string {
-	columns := []column{{}}
+	columns := "l"
 	head, sums, medians := []string{""}, []string{"sum"}, []string{"median"}
 	for _, p := range phases {
 		if p.Sum >= leastShown {
-			columns = append(columns, column{right: true})
+			columns += "r"
 			head, sums, medians = append(head, p.Name), append(sums, span(p.Sum)), append(medians, span(p.Median))
 		}
 	}
-	if len(columns) == 1 {
+	if columns == "l" {
 		return ""
 	}
-	return "\n" + table(width, columns, [][]string{head, sums, medians})
+	return "\n" + Table(width, columns, [][]string{head, sums, medians})
 }
 
 // phasesOf sums up what attempts took.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/minibench/mini/runner"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -229,3 +230,99 @@ func status(e runner.Event) string {
 }
 
 func (p *Plain) name(e runner.Event) string { return fmt.Sprintf("%-*s", p.width, e.Who()) }
+
+// Problem shows an event that a user should not miss: an instance that ends
+// without a result, or cannot be judged, and warnings. It passes over the others.
+func (p *Plain) Problem(e runner.Event) {
+	switch e.Type {
+	case runner.RunStarted:
+		p.total = e.Total - e.Skipped
+	case runner.SandboxReady:
+		p.warn(e, e.Warnings...)
+	case runner.Warning:
+		p.warn(e, e.Text)
+	case runner.AttemptFinished:
+		switch {
+		case e.Again, e.Outcome.Class == trajectories.Interrupted: // the user knows
+			return
+		case e.Outcome.Class.Counts():
+			p.done++
+		default:
+			p.outcome(e)
+		}
+		p.warn(e, e.Outcome.Warnings...)
+	case runner.Verdict:
+		if e.Verdict == string(verdicts.Infrastructure) && !e.Again {
+			p.verdict(e)
+		}
+	}
+}
+
+// verdict says how an evaluation ended. Beside a run, whose lines count
+// instances, it is one of the lines about its instance.
+func (p *Plain) verdict(e runner.Event) {
+	if !e.Again {
+		p.judged++
+	}
+	text := Judged(e)
+	if p.Patches > 0 {
+		p.write("", 6, "[%d/%d] %s  %s", p.judged, p.Patches, p.name(e), text)
+	} else {
+		p.about(e, "verdict: %s", text)
+	}
+}
+
+// Judged is a verdict on a line: its class, how long it took, and why.
+func Judged(e runner.Event) string {
+	text := words(e.Verdict)
+	if e.Again {
+		text += ", tried again"
+	}
+	text = fmt.Sprintf("%-14s", text)
+	if how := tookVerdict(e); how != "" {
+		text += fmt.Sprintf("  %-6s", how)
+	}
+	if e.Text != "" && e.Verdict != string(verdicts.Resolved) {
+		text += "  " + e.Text
+	}
+	return strings.TrimRight(text, " ")
+}
+
+// tookVerdict is how long an evaluation took, or that nothing had to be run.
+func tookVerdict(e runner.Event) string {
+	switch {
+	case e.Elapsed > 0:
+		return seconds(e.Elapsed)
+	case verdicts.Class(e.Verdict).Final() && e.Verdict != string(verdicts.Empty):
+		return "reused"
+	}
+	return ""
+}
+
+// evaluating says what a sandbox is made for.
+func evaluating(purpose string) string {
+	switch verdicts.Purpose(purpose) {
+	case verdicts.ForStability:
+		return "evaluating it again, since it failed"
+	case verdicts.WithoutSuspect:
+		return "evaluating it without what is suspicious"
+	}
+	return "evaluating"
+}
+
+// Lines writes each event as the line that events.jsonl has of it, for a
+// program that follows a run.
+type Lines struct{ w io.Writer }
+
+// NewLines writes to w.
+func NewLines(w io.Writer) *Lines { return &Lines{w: w} }
+
+// Event writes one event. A writer that fails is not the run's concern.
+func (l *Lines) Event(e runner.Event) {
+	if e.Transient() {
+		return
+	}
+	if line, err := e.Line(); err == nil {
+		_, _ = l.w.Write(line)
+	}
+}

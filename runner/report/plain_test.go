@@ -15,7 +15,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
@@ -106,7 +105,7 @@ func TestRenderers(t *testing.T) {
 				}
 			}
 		},
-		"problems.txt": func(w io.Writer) func(runner.Event) { return report.NewProblems(report.NewPlain(w, ids)).Event },
+		"problems.txt": func(w io.Writer) func(runner.Event) { return report.NewPlain(w, ids).Problem },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // time stands still
@@ -155,8 +154,8 @@ func TestShape(t *testing.T) {
 		same                     bool
 	}{
 		{"nothing is in /tmp/mini-a-77", "a", "nothing is in /tmp/mini-b-8", "b", true},
-		{"no repository of a; see a", "a", "no repository of b; see b", "b", true},
-		{"no repository of 名前-7", "名前-7", "no repository of x", "x", true},
+		{"no repository of a__b-1; see A__B-1", "A__B-1", "no repository of c__d-2; see c__d-2", "c__d-2", true},
+		{"no repository of 名前-7", "名前-7", "no repository of name-x", "name-x", true},
 		{"slow: a__b-1 took 12.5s", "a__b-1", "slow: c__d-22 took 1m3s", "c__d-22", true},
 		{"sweb.a_1776_b-1 is old", "a__b-1", "sweb.c_1776_d-2 is old", "c__d-2", true},
 		{"cannot read /var/lib/x1/y", "", "cannot read /home/me/z", "", true},
@@ -168,21 +167,6 @@ func TestShape(t *testing.T) {
 	}
 }
 
-func TestSummary(t *testing.T) {
-	var out bytes.Buffer
-	cost := model.Cost(12.345)
-	err := report.Summary(&out, runner.Summary{
-		Instances: 9, Unstarted: 1, Cost: &cost, Unpriced: 3, Elapsed: 3723 * time.Second,
-		Classes: map[trajectories.Class]int{trajectories.Submitted: 5, trajectories.Limit: 1, trajectories.Environment: 2},
-	}, "runs/x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "summary.txt", out.String())
-}
-
-// Nothing of a stranger may move the cursor, colour the screen, or reorder
-// the line.
 func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain žluť 🐎":         "plain žluť 🐎",

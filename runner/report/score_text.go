@@ -9,6 +9,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/verdicts"
 )
@@ -134,15 +135,14 @@ func (s Score) classes(width int) string {
 			rows = append(rows, row)
 		}
 	}
-	columns := slices.Repeat([]column{{right: true}}, len(rows[0]))
-	columns[0] = column{shrink: true}
+	columns := "s" + strings.Repeat("r", len(rows[0])-1)
 	for len(columns) > 2 && tableWidth(rows) > width {
 		columns = columns[:len(columns)-1]
 		for i, row := range rows {
 			rows[i] = row[:len(columns)]
 		}
 	}
-	return table(width, columns, rows)
+	return Table(width, columns, rows)
 }
 
 func (s Score) head() []string {
@@ -280,4 +280,55 @@ func listed(what string, items []string, width, lines int) string {
 			return ansi.Truncate(Printable(text), width, "…") + "\n"
 		}
 	}
+}
+
+// repoOf is the repository that an instance's id names: owner__name-number.
+func repoOf(id string) string {
+	owner, rest, ok := strings.Cut(id, "__")
+	at := strings.LastIndexByte(rest, '-')
+	if !ok || owner == "" || at <= 0 {
+		return "others"
+	}
+	return owner + "/" + rest[:at]
+}
+
+// WriteRepos shows how many instances of each repository are resolved, as
+// leaderboards ask. The repository is told from the ids; without a verdict an
+// instance is not resolved.
+func (s Score) WriteRepos(w io.Writer, width int) error {
+	type count struct{ resolved, of int }
+	counts := map[string]*count{}
+	add := func(id string, resolved bool) {
+		name := repoOf(id)
+		if counts[name] == nil {
+			counts[name] = &count{}
+		}
+		counts[name].of++
+		if resolved {
+			counts[name].resolved++
+		}
+	}
+	for _, c := range s.Classes {
+		for _, id := range c.IDs {
+			add(id, c.Class == verdicts.Resolved)
+		}
+	}
+	for _, id := range s.NotEvaluated {
+		add(id, false)
+	}
+	var names []string
+	for name := range counts {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, datasets.Natural)
+	rows := [][]string{{"repository", "resolved", ""}}
+	for _, name := range names {
+		c := counts[name]
+		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", c.resolved, c.of), percent(float64(c.resolved) / float64(c.of))})
+	}
+	if s.NoResult > 0 {
+		rows = append(rows, []string{"no submission", fmt.Sprintf("0 of %d", s.NoResult), ""})
+	}
+	_, err := io.WriteString(w, strings.TrimRight(Table(width, "srr", rows), "\n")+"\n")
+	return err
 }

@@ -79,9 +79,9 @@ type progress struct {
 	stderr *messages
 
 	shown    func(runner.Event)
-	problems *report.Problems // for after a live view, which takes with it what it showed
-	live     *tui.Live        // nil while the screen is not taken
-	desk     *desk            // takes the orders of a live view; nil where there is none
+	problems *report.Plain // for after a live view, which takes with it what it showed
+	live     *tui.Live     // nil while the screen is not taken
+	desk     *desk         // takes the orders of a live view; nil where there is none
 }
 
 // newProgress is for a kind that chooseProgress has picked. Close ends it.
@@ -94,10 +94,10 @@ func newProgress(kind string, s Streams, h heading) *progress {
 		warn := report.NewLines(m.w).Event // m holds its lock when it says something
 		m.divert(func(line string) { warn(runner.Event{Type: runner.Warning, Time: time.Now(), Text: line}) }, false)
 	case progressNone:
-		p.shown = report.NewProblems(p.plain(m)).Event
+		p.shown = p.plain(m).Problem
 	case progressLive:
 		p.shown = p.plain(unlessTaken{m}).Event
-		p.problems = report.NewProblems(p.plain(onlyHeld{m}))
+		p.problems = p.plain(onlyHeld{m})
 	default:
 		p.shown = p.plain(m).Event
 	}
@@ -145,7 +145,7 @@ func (p *progress) Event(e runner.Event) {
 	if e.Type == runner.RunStarted && e.Total > e.Skipped {
 		p.take()
 	}
-	p.problems.Event(e)
+	p.problems.Problem(e)
 	if e.Type == runner.RunFinished && p.head.judged {
 		p.release() // the rest is lines
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"time"
@@ -135,15 +134,14 @@ func detailOf(run *runner.Run, instance string) (report.Detail, error) {
 }
 
 // glance ends a batch: what came of these instances, from the run's files.
-// Where those cannot be read, what the batch knows itself has to do.
 func glance(w io.Writer, sum runner.Summary, dir string, ids []string) error {
 	run, err := runner.ReadRun(dir)
 	if err != nil {
-		return errors.Join(report.Summary(w, sum, dir), err)
+		return err
 	}
 	g, err := glanceOf(run, ids)
 	if err != nil {
-		return errors.Join(report.Summary(w, sum, dir), err)
+		return err
 	}
 	g.State = report.Finished                                                     // else it would tell of the mini that is speaking
 	g.NextIsSaid = sum.Unstarted > 0 || sum.Classes[trajectories.Interrupted] > 0 // an interrupt ends with how to go on

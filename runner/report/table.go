@@ -6,19 +6,10 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/docker/go-units"
 
 	"github.com/minibench/mini/model"
 )
-
-// column says how a table shows one of its columns.
-type column struct {
-	right bool
-	// shrink marks the columns that give way when the table is too wide: the
-	// widest of them loses first, down to minShrunk.
-	shrink bool
-	// ids are cut in their middle, since they differ at their ends.
-	ids bool
-}
 
 // minShrunk is the width below which a column is not cut, in cells.
 const minShrunk = 8
@@ -26,9 +17,12 @@ const minShrunk = 8
 // gap stands between columns.
 const gap = "  "
 
-// table aligns rows by the width of what a terminal shows. Cells are made
-// printable; rows have as many cells as there are columns.
-func table(width int, columns []column, rows [][]string) string {
+// Table aligns rows by the width of what a terminal shows, the first being the
+// head. Each letter says how a column stands: l left, r right; s left, and giving
+// way where the table is too wide; i an id, which gives way in its middle, since
+// ids differ at their ends. The widest column gives way first. Cells are made
+// printable.
+func Table(width int, columns string, rows [][]string) string {
 	widths := make([]int, len(columns))
 	for _, row := range rows {
 		for i := range row {
@@ -39,7 +33,7 @@ func table(width int, columns []column, rows [][]string) string {
 	for over := total(widths) - width; over > 0; over-- {
 		widest := -1
 		for i, c := range columns {
-			if c.shrink && widths[i] > minShrunk && (widest < 0 || widths[i] > widths[widest]) {
+			if (c == 's' || c == 'i') && widths[i] > minShrunk && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
@@ -50,23 +44,23 @@ func table(width int, columns []column, rows [][]string) string {
 	}
 	var s strings.Builder
 	for n, row := range rows {
-		var line strings.Builder
+		line := ""
 		for i, cell := range row {
-			if columns[i].ids && n > 0 { // below the head
+			if columns[i] == 'i' && n > 0 { // below the head
 				cell = Middle(cell, widths[i])
 			}
 			cell = ansi.Truncate(cell, widths[i], "…")
 			space := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
 			if i > 0 {
-				line.WriteString(gap)
+				line += gap
 			}
-			if columns[i].right {
-				line.WriteString(space + cell)
+			if columns[i] == 'r' {
+				line += space + cell
 			} else {
-				line.WriteString(cell + space)
+				line += cell + space
 			}
 		}
-		s.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		s.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return s.String()
 }
@@ -175,13 +169,22 @@ func amount(n int64) string {
 	return fmt.Sprintf("%.2fG", float64(n)/1e9)
 }
 
-// Table aligns rows for people, the first being the head. Each letter says how a
-// column stands: l left, r right; s left, and giving way where the table is too
-// wide; i an id, which gives way in its middle.
-func Table(width int, columns string, rows [][]string) string {
-	var all []column
-	for _, c := range columns {
-		all = append(all, column{right: c == 'r', shrink: c == 's' || c == 'i', ids: c == 'i'})
+// Count is a number with its noun, as "1 worker" or "2 workers".
+func Count(n int, noun string) string {
+	return fmt.Sprintf("%d %s", n, plural(n, noun))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
 	}
-	return table(width, all, rows)
+	if strings.HasSuffix(noun, "ch") {
+		return noun + "es"
+	}
+	return noun + "s"
+}
+
+// Size is room on a disk, counted as disks are sold: "1.5 GB".
+func Size(bytes int64) string {
+	return units.CustomSize("%.3g %s", float64(bytes), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
 }
