@@ -39,7 +39,7 @@ func TestOrder(t *testing.T) {
 	put(t, two+"/.git/config", "no skill")
 	put(t, three+"/a/SKILL.md", named("a")) // the folder of one
 	set := skills.Load(skills.Folder(one), skills.Folder(two), skills.Folder(three+"/a"), skills.Shipped())
-	for name, source := range map[string]string{"a": one, "b": two, "reading-pdfs": "shipped"} {
+	for name, source := range map[string]string{"a": one, "b": two, "large-repositories": "shipped"} {
 		if s, ok := set.Find(name); !ok || s.Source != source {
 			t.Errorf("%s is of %q", name, s.Source)
 		}
@@ -189,7 +189,7 @@ func TestUse(t *testing.T) {
 	set := skills.Load(skills.Shipped())
 	for name, want := range map[string]string{
 		"bisecting-regression": "; did you mean bisecting-regressions?",
-		"pdf":                  `there is no skill "pdf"; did you mean reading-pdfs?`,
+		"large":                `there is no skill "large"; did you mean large-repositories?`,
 		"planning":             "; did you mean planning-with-files?",
 		"bisect":               "; did you mean bisecting-regressions?",
 		"zzz":                  `there is no skill "zzz"; see mini skills list`,
@@ -199,7 +199,7 @@ func TestUse(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	use, err := set.Use([]string{"reading-pdfs", skills.All, "reading-pdfs"})
+	use, err := set.Use([]string{"large-repositories", skills.All, "large-repositories"})
 	if err != nil || len(use) != len(set.Skills) {
 		t.Errorf("%d, %v", len(use), err)
 	}

@@ -1,10 +1,7 @@
 package skills_test
 
 import (
-	"bytes"
-	"compress/zlib"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,17 +79,16 @@ func TestBisect(t *testing.T) {
 		code int
 		want string
 	}{
-		{"good is looked for", check, 0, `first bad commit, after \d+ runs:\ncommit [0-9a-f]{40}\nauthor a, .*\n\n    change 27\n`},
+		{"good is looked for", check, 0, `first bad commit\ncommit [0-9a-f]{40}\nauthor a, .*\n\n    change 27\n`},
 		{"good is named", append([]string{"--good", "HEAD~39", "--timeout", "30"}, check...), 0, `change 27\n`},
 		{"from an older one on", append([]string{"--good", "HEAD~20", "--bad", "HEAD~11"}, check...), 0, `change 27\n`},
-		{"bad is good", append([]string{"--bad", "HEAD~30"}, check...), 1, `passes at the bad commit \([0-9a-f]+ change 10\)`},
-		{"good is bad", append([]string{"--good", "HEAD~1"}, check...), 1, `does not pass at the good commit \([0-9a-f]+ change 39, exit 1\)`},
-		{"good behind bad", append([]string{"--good", "HEAD", "--bad", "HEAD~3"}, check...), 1, `no ancestor`},
-		{"bad cannot be judged", append([]string{"--bad", "HEAD~9"}, check...), 1, `says 125 \(cannot say\) at the bad commit`},
-		{"it never worked", []string{"--", "false"}, 1, `no commit passes, back to the oldest \([0-9a-f]+ change 1, exit 1\)`},
-		{"it hangs", []string{"--timeout", "0.2", "--good", "HEAD~1", "--", "sleep", "20"}, 1, `fails at .* \(exit 124\)\n.*does not pass at the good commit`},
+		{"bad is good", append([]string{"--bad", "HEAD~30"}, check...), 1, `does not fail at the bad commit \([0-9a-f]+ change 10, exit 0\)`},
+		{"good is bad", append([]string{"--good", "HEAD~1"}, check...), 1, `does not pass at [0-9a-f]+ change 39 \(exit 1\)`},
+		{"bad cannot be judged", append([]string{"--bad", "HEAD~9"}, check...), 1, `does not fail at the bad commit \(.*, exit 125\)`},
+		{"it never worked", []string{"--", "false"}, 1, `does not pass at [0-9a-f]+ change 1 \(exit 1\)`},
+		{"it hangs", []string{"--timeout", "0.2", "--good", "HEAD~1", "--", "sleep", "20"}, 1, `does not pass at .* \(exit 124\)`},
 		{"no such program", []string{"--", "no-such-program"}, 1, `cannot be run \(exit 127\)`},
-		{"no such commit", []string{"--good", "v9", "--", "true"}, 1, `--good is no commit`},
+		{"no such commit", []string{"--good", "v9", "--", "false"}, 1, `--good is no commit`},
 		{"no command", []string{"--good", "HEAD"}, 2, `bisect.sh \[--good REV\]`},
 		{"no such flag", []string{"--fast", "--", "true"}, 2, `bisect.sh \[--good REV\]`},
 	} {
@@ -128,52 +124,8 @@ func TestBisectSkips(t *testing.T) {
 		t.Fatal(out)
 	}
 	out, code = run(t, dir, "bash", script(t, "bisecting-regressions", "bisect.sh"), "--", "bash", "p.sh")
-	if code != 1 || strings.Count(out, "ends with") < 4 || !strings.Contains(out, "cannot be told apart") {
+	if code != 1 || strings.Count(out, "ends with") < 4 || !strings.Contains(out, "cannot be judged") {
 		t.Errorf("exit %d:\n%s", code, out)
-	}
-}
-
-func TestShrink(t *testing.T) {
-	needs(t, "python3", "grep")
-	shrink := script(t, "minimal-reproduction", "shrink.py")
-	dir := t.TempDir()
-	var b strings.Builder
-	for i := range 500 {
-		fmt.Fprintf(&b, "line %d of many, which say nothing\n", i)
-		if i == 123 || i == 321 {
-			fmt.Fprintf(&b, "some words, and NEEDLE%d among them\n", i)
-		}
-	}
-	input := filepath.Join(dir, "in.txt")
-	if err := os.WriteFile(input, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	check := []string{"--", "bash", "-c", `grep -q NEEDLE123 "$1" && grep -q NEEDLE321 "$1"`, "x"}
-	for _, tt := range []struct {
-		name string
-		args []string
-		code int
-		left string
-	}{
-		{"by lines", append([]string{input}, check...), 0, "some words, and NEEDLE123 among them\nsome words, and NEEDLE321 among them\n"},
-		{"by characters", append([]string{"--chars", input}, check...), 0, "NEEDLE123NEEDLE321"},
-		{"the place of the file", []string{input, "--", "grep", "-q", "NEEDLE123", "@"}, 0, "some words, and NEEDLE123 among them\n"},
-		{"it does not show", []string{input, "--", "grep", "-q", "nowhere"}, 1, ""},
-		{"no command", []string{input}, 2, ""},
-		{"no file", []string{dir + "/none", "--", "true"}, 2, ""},
-		{"no such program", []string{input, "--", "no-such-program"}, 2, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			out, code := run(t, dir, append([]string{"python3", shrink}, tt.args...)...)
-			left, err := os.ReadFile(input + ".min")
-			if code != tt.code || string(left) != tt.left {
-				t.Errorf("exit %d, left %q (%v):\n%s", code, left, err, out)
-			}
-			_ = os.Remove(input + ".min") // may not be there
-			if now, err := os.ReadFile(input); err != nil || string(now) != b.String() {
-				t.Error("the input has changed")
-			}
-		})
 	}
 }
 
@@ -201,23 +153,17 @@ printf '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n' > pyproject.toml && 
 
 // TestScriptsAreInOrder: each is read by its interpreter.
 func TestScriptsAreInOrder(t *testing.T) {
-	needs(t, "bash", "python3")
+	needs(t, "bash")
 	for _, s := range skills.Load(skills.Shipped()).Skills {
 		for _, f := range s.Files {
 			path, err := filepath.Abs(filepath.Join("shipped", s.Name, f.Path))
 			if err != nil {
 				t.Fatal(err)
 			}
-			var out string
-			code := 0
-			switch filepath.Ext(f.Path) {
-			case ".sh":
-				out, code = run(t, t.TempDir(), "bash", "-n", path)
-			case ".py":
-				out, code = run(t, t.TempDir(), "python3", "-c", "import ast, sys; ast.parse(open(sys.argv[1]).read(), feature_version=(3, 6))", path)
-			}
-			if code != 0 {
-				t.Errorf("%s: %s", path, out)
+			if filepath.Ext(f.Path) == ".sh" {
+				if out, code := run(t, t.TempDir(), "bash", "-n", path); code != 0 {
+					t.Errorf("%s: %s", path, out)
+				}
 			}
 			if !strings.Contains(s.Text, f.Path) {
 				t.Errorf("%s: the text does not name %s", s.Name, f.Path)
@@ -251,132 +197,7 @@ func TestCommandsAreInOrder(t *testing.T) {
 			}
 		}
 	}
-	if blocks < 25 {
+	if blocks < 10 {
 		t.Errorf("only %d blocks were found", blocks)
-	}
-}
-
-// deflated is a stream of a PDF.
-func deflated(content string) string {
-	var b bytes.Buffer
-	w := zlib.NewWriter(&b)
-	_, _ = w.Write([]byte(content)) // into memory
-	_ = w.Close()                   // likewise
-	return b.String()
-}
-
-// pdf makes a file with three pages: a plain one with an escaped string, kerning
-// and an ordinary font; one whose font has codes of its own, behind a table; one
-// that is a form, from a stream of objects, encoded twice. changes are made in its
-// text.
-func pdf(changes ...string) []byte {
-	cmap := `/CIDInit /ProcSet findresource begin begincmap
-1 begincodespacerange <0000> <FFFF> endcodespacerange
-2 beginbfchar <0001> <0047> <0002> <00660069> endbfchar
-2 beginbfrange <0010> <0012> <0061> <0020> <0021> [<00E9> <4E2D>] endbfrange
-endcmap`
-	packed := []string{
-		"<< /Type /Catalog /Pages 2 0 R >>",
-		"<< /Type /Pages /Kids [3 0 R 4 0 R 5 0 R] /Count 3 /Resources << /Font << /F1 7 0 R /F2 8 0 R >> /XObject << /X 14 0 R >> >> >>",
-		"<< /Type /Page /Parent 2 0 R /Contents 10 0 R >>",
-		"<< /Type /Page /Parent 2 0 R /Contents [11 0 R] >>",
-		"<< /Type /Page /Parent 2 0 R /Contents 12 0 R >>",
-		"<< /Title (A \\(small\\) report) /Producer <feff00e9> >>",
-		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding << /BaseEncoding /WinAnsiEncoding /Differences [1 /fi /eacute 3 /bullet] >> >>",
-		"<< /Type /Font /Subtype /Type0 /BaseFont /ABCDEF+X /Encoding /Identity-H /DescendantFonts [<< /DW 600 /W [1 [700 560]] >>] /ToUnicode 13 0 R >>",
-	}
-	var heads, bodies string
-	for i, o := range packed {
-		heads += fmt.Sprintf("%d %d ", i+1, len(bodies))
-		bodies += o + "\n"
-	}
-	var b bytes.Buffer
-	b.WriteString("%PDF-1.5\n%\xe2\xe3\xcf\xd3\n")
-	stream := func(number int, dict, content string) {
-		fmt.Fprintf(&b, "%d 0 obj\n<< %s /Length %d >>\nstream\n%s\nendstream\nendobj\n", number, dict, len(content), content)
-	}
-	stream(9, fmt.Sprintf("/Type /ObjStm /N %d /First %d /Filter /FlateDecode", len(packed), len(heads)), deflated(heads+bodies))
-	one := "BT /F1 12 Tf 72 700 Td (Hello \\(PDF\\)\\041) Tj 0 -14 Td [(W) 80 (orld) -400 (again)] TJ T* 0 -40 Td (caf\\351, \001sh, \003) Tj ET"
-	stream(10, "/Filter /FlateDecode", deflated(one))
-	two := "q 1 0 0 1 10 10 cm BT /F2 10 Tf 1 0 0 1 60 600 Tm <0001001000020011> Tj 60 0 Td <00200021> Tj ET Q"
-	stream(11, "/Filter /FlateDecode", deflated(two))
-	stream(12, "/Filter [/ASCIIHexDecode /FlateDecode]", fmt.Sprintf("%x>", deflated("/X Do")))
-	stream(13, "/Filter /FlateDecode", deflated(cmap))
-	stream(14, "/Type /XObject /Subtype /Form /BBox [0 0 600 800] /Filter /FlateDecode", deflated("BT /F1 9 Tf 72 500 Td (In a form) Tj ET"))
-	b.WriteString("trailer\n<< /Root 1 0 R /Info 6 0 R >>\nstartxref\n0\n%%EOF\n")
-	return []byte(strings.NewReplacer(changes...).Replace(b.String()))
-}
-
-func TestPDF(t *testing.T) {
-	needs(t, "python3")
-	program := script(t, "reading-pdfs", "pdftext.py")
-	first := "--- page 1 ---\nHello (PDF)!\nWorld again\n\ncafé, fish, •\n"
-	second := "--- page 2 ---\nGafib   é中\n"
-	third := "--- page 3 ---\nIn a form\n"
-	for _, tt := range []struct {
-		name string
-		file []byte
-		args []string
-		code int
-		want string
-	}{
-		{"all pages", pdf(), nil, 0, first + second + third},
-		{"some pages", pdf(), []string{"--pages", "3,1"}, 0, first + third},
-		{"a range", pdf(), []string{"--pages", "2-"}, 0, second + third},
-		{"about it", pdf(), []string{"--info"}, 0, "pages: 3\nencrypted: no\nProducer: é\nTitle: A (small) report\n"},
-		{"its root is lost", pdf("/Root 1 0 R", ""), nil, 0, first + second + third},
-		{"its end is lost", pdf("trailer", "\x00", "startxref", ""), []string{"--pages", "1"}, 0, first},
-		{"lengths are wrong", pdf("/Length ", "/Length 9"), nil, 0, first + second + third},
-		{"encrypted", pdf("/Root 1 0 R", "/Root 1 0 R /Encrypt 3 0 R"), nil, 3, "pdftext: it is encrypted; try: qpdf"},
-		{"no such page", pdf(), []string{"--pages", "9"}, 2, "pdftext: it has 3 pages\n"},
-		{"no page at all", pdf(), []string{"--pages", "x"}, 2, "pdftext: --pages: write"},
-		{"no PDF", []byte("text"), nil, 2, "is no PDF\n"},
-		{"nothing in it", []byte("%PDF-1.4\n1 0 obj << /Type /Page >> endobj"), nil, 1, "--- page 1 ---\n\npdftext: no text in it"},
-		{"no file", pdf(), []string{"another.pdf"}, 2, "Each page begins with"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := os.WriteFile(dir+"/f.pdf", tt.file, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			out, code := run(t, dir, append(append([]string{"python3", program}, tt.args...), "f.pdf")...)
-			if code != tt.code || !strings.Contains(out, tt.want) || code == 0 && out != tt.want {
-				t.Errorf("exit %d:\n%s\nwant\n%s", code, out, tt.want)
-			}
-		})
-	}
-}
-
-// TestDamagedPDF cuts and spoils a file in many places: the script says something,
-// and never raises.
-func TestDamagedPDF(t *testing.T) {
-	needs(t, "python3")
-	dir := t.TempDir()
-	whole := pdf()
-	var paths []string
-	for n := 20; n < len(whole); n += 97 {
-		spoilt := bytes.Clone(whole)
-		spoilt[n], spoilt[n-7] = spoilt[n]^0x55, '<'
-		for name, data := range map[string][]byte{"cut": whole[:n], "spoilt": spoilt} {
-			path := filepath.Join(dir, fmt.Sprintf("%s-%d.pdf", name, n))
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			paths = append(paths, path)
-		}
-	}
-	out, code := run(t, dir, append([]string{"python3", "-c", `
-import importlib.util, io, sys
-spec = importlib.util.spec_from_file_location("pdftext", sys.argv[1]); m = importlib.util.module_from_spec(spec); spec.loader.exec_module(m)
-class Out: buffer = io.BytesIO()
-for path in sys.argv[2:]:
-    sys.argv[1:] = [path]
-    real, sys.stdout, sys.stderr = sys.stdout, Out, io.StringIO()
-    try: code = m.main()
-    finally: sys.stdout = real; sys.stderr = sys.__stderr__
-    assert code in (0, 1, 2, 3), path
-`, script(t, "reading-pdfs", "pdftext.py")}, paths...)...)
-	if code != 0 {
-		t.Errorf("exit %d: %s", code, out)
 	}
 }
