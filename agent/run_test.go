@@ -17,6 +17,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -111,7 +112,7 @@ func repository(t *testing.T) env.Environment {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	box, err := local.New(t.Context(), local.Config{Dir: dir})
+	box, err := local.New(t.Context(), local.Config{Dir: dir, Helper: childtest.Program(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

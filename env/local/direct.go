@@ -91,6 +91,9 @@ func (d *direct) Execute(ctx context.Context, c env.Command) (env.Result, error)
 	cmd.Stdout, cmd.Stderr = collected, collected
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			return failed, context.Cause(ctx)
+		}
 		failed.Failure = fmt.Sprintf("The command cannot be started: %v.", err)
 		return failed, nil
 	}
