@@ -36,6 +36,9 @@ func main() {
 	if slices.Contains(os.Args[1:], helper.NoTrace) {
 		dropTrace()
 	}
+	// The helper mostly waits. On one processor no step is handed from thread to
+	// thread, and a blocking call gives the processor up.
+	runtime.GOMAXPROCS(1)
 	runtime.LockOSThread() // main runs on the first thread, and stays there
 	ignoreSignals()
 	prepareThreads()
@@ -60,8 +63,10 @@ func serve() int {
 	if err != nil {
 		return 1
 	}
+	// A pipe is then read by way of the runtime's poller, without a thread of its own.
+	_ = syscall.SetNonblock(0, true)
 	err = server.Serve(context.Background(), server.Config{
-		In:      os.Stdin,
+		In:      os.NewFile(0, "stdin"),
 		Out:     os.Stdout,
 		Hash:    hash,
 		Environ: os.Environ(),
@@ -73,10 +78,16 @@ func serve() int {
 }
 
 // ignoreSignals catches and drops whatever commands may send. The runtime would
-// end the program on several signals that nobody asked to be told of.
+// end the program on several signals that nobody asked to be told of. It does
+// nothing on those for which that is the custom, and of these one comes at the end
+// of every command and another one from the runtime itself.
 func ignoreSignals() {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals)
+	for n := syscall.Signal(1); n < 65; n++ {
+		if n != syscall.SIGCHLD && n != syscall.SIGURG {
+			signal.Notify(signals, n)
+		}
+	}
 	go func() { // lives as long as the program
 		for range signals {
 		}

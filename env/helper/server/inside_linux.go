@@ -42,7 +42,7 @@ func (s *server) runAtPost(ctx context.Context, id uint32, settings helper.Run, 
 		c.Script, c.Env = withTool(s.setup.ToolDir, c.Shell, c.Script, c.Env)
 	}
 	c.Place, c.Expired = p.place, p.clock.Expired()
-	go func() { // awaited by converse or close, or by the command that it runs inside of
+	go func() { // awaited by newJob or close, or by the command that it runs inside of
 		defer close(j.done)
 		defer s.leave(p)
 		defer j.cancel(nil)

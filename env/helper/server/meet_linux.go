@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"syscall"
@@ -8,7 +9,7 @@ import (
 
 // meet takes the conversation to where the client waits. Where nobody does, it
 // goes on as it began.
-func (s *server) meet(path string) {
+func (s *server) meet(ctx context.Context, path string) {
 	if path == "" {
 		return
 	}
@@ -17,7 +18,7 @@ func (s *server) meet(path string) {
 		return
 	}
 	s.out.redirect(conn)
-	s.receive(conn)
+	go s.receive(ctx, conn)
 }
 
 // connect dials a Unix socket. Package net would make the helper half as large

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/minibench/mini/env"
@@ -48,28 +49,36 @@ func Serve(ctx context.Context, c Config) (err error) {
 		return fmt.Errorf("serve: %w", err)
 	}
 	out := &frames{w: c.Out}
-	s := &server{out: out, runner: runner, hash: c.Hash, environ: withoutTools(c.Environ)}
+	s := &server{out: out, runner: runner, hash: c.Hash, environ: withoutTools(c.Environ), over: make(chan error, 1)}
 	s.desk = &desk{out: out, posts: map[uint32]*post{}}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 		defer cancel()
 		err = errors.Join(err, s.close(ctx))
 	}()
-	s.arrivals = make(chan arrival)
-	s.receive(c.In)
-	return s.converse(ctx)
+	go s.receive(ctx, c.In)
+	select {
+	case err := <-s.over:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 type server struct {
-	out      *frames
-	runner   *process.Runner
-	hash     string
-	environ  []string
-	arrivals chan arrival
-	setup    helper.Setup
-	ready    bool
-	job      *job // what is under way; nil between commands
-	desk     *desk
+	out     *frames
+	runner  *process.Runner
+	hash    string
+	environ []string
+	over    chan error // of capacity one: why the conversation ended
+	setup   helper.Setup
+	desk    *desk
+
+	mu    sync.Mutex // held while a frame is handled
+	ready bool
+	ended bool
+	lease *time.Timer // nil where the helper lives without one
+	job   *job        // what is under way, or was last
 }
 
 // job is one command, or one transfer of files, on its way.
@@ -83,67 +92,53 @@ type job struct {
 	inside bool          // of a command that runs inside of another one
 }
 
-// finished is nil, which blocks for ever, when nothing is under way.
-func (j *job) finished() <-chan struct{} {
-	if j == nil {
-		return nil
-	}
-	return j.done
-}
-
-// arrival is a frame, or why there are no more.
-type arrival struct {
-	frame helper.Frame
-	err   error
-}
-
 // readAhead holds the frame of a usual command, so that it takes one read.
 const readAhead = 4 << 10
 
-// receive reads frames in a goroutine of its own, so that the end of the input
-// is noticed while a command runs. The goroutine ends with the input.
-func (s *server) receive(in io.Reader) {
+// receive reads frames and handles them. It does not wait for what they begin, so
+// that the end of the input is noticed while a command runs. It returns with the
+// end of the conversation or, where the stream still stands, never.
+func (s *server) receive(ctx context.Context, in io.Reader) {
 	buffered := bufio.NewReaderSize(in, readAhead)
-	go func() {
-		for {
-			f, err := helper.ReadFrame(buffered, helper.MaxRequest)
-			s.arrivals <- arrival{f, err}
-			if err != nil {
-				return
-			}
-		}
-	}()
-}
-
-func (s *server) converse(ctx context.Context) error {
-	lease := time.NewTimer(time.Hour)
-	lease.Stop()
-	defer lease.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-lease.C:
-			return ErrLease
-		case <-s.job.finished():
-			s.job = nil
-		case a := <-s.arrivals:
-			if errors.Is(a.err, io.EOF) {
-				return nil
-			}
-			err := a.err
-			if err == nil {
-				err = s.handle(ctx, a.frame)
-			}
-			if err != nil {
-				return errors.Join(err, s.fault(err))
-			}
-			if s.setup.LeaseSeconds > 0 {
-				lease.Reset(time.Duration(s.setup.LeaseSeconds) * time.Second)
-			}
+		f, err := helper.ReadFrame(buffered, helper.MaxRequest)
+		if !s.accept(ctx, f, err) {
+			return
 		}
 	}
 }
+
+// accept handles one frame, or the lack of one, and says whether the conversation
+// goes on.
+func (s *server) accept(ctx context.Context, f helper.Frame, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	if err == nil {
+		err = s.handle(ctx, f)
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		s.end(nil)
+	case err != nil:
+		s.end(errors.Join(err, s.fault(err)))
+	case s.lease != nil:
+		s.lease.Reset(s.leaseTime())
+	}
+	return !s.ended
+}
+
+// end ends the conversation. The lock is held.
+func (s *server) end(why error) {
+	if !s.ended {
+		s.ended = true
+		s.over <- why
+	}
+}
+
+func (s *server) leaseTime() time.Duration { return time.Duration(s.setup.LeaseSeconds) * time.Second }
 
 func (s *server) handle(ctx context.Context, f helper.Frame) error {
 	if s.ready == (f.Kind == helper.KindSetup) {
@@ -151,7 +146,7 @@ func (s *server) handle(ctx context.Context, f helper.Frame) error {
 	}
 	switch f.Kind {
 	case helper.KindSetup:
-		return s.greet(f)
+		return s.greet(ctx, f)
 	case helper.KindRun:
 		return s.run(ctx, f)
 	case helper.KindPut:
@@ -178,7 +173,7 @@ func (s *server) handle(ctx context.Context, f helper.Frame) error {
 	}
 }
 
-func (s *server) greet(f helper.Frame) error {
+func (s *server) greet(ctx context.Context, f helper.Frame) error {
 	if err := json.Unmarshal(f.Body, &s.setup); err != nil {
 		return fmt.Errorf("%w: setup: %w", helper.ErrFrame, err)
 	}
@@ -201,7 +196,14 @@ func (s *server) greet(f helper.Frame) error {
 		h.Shell = shell[0]
 	}
 	s.ready = true
-	s.meet(s.setup.Meeting)
+	if s.setup.LeaseSeconds > 0 {
+		s.lease = time.AfterFunc(s.leaseTime(), func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.end(ErrLease)
+		})
+	}
+	s.meet(ctx, s.setup.Meeting)
 	return s.out.sendJSON(helper.KindHello, 0, h)
 }
 
@@ -280,7 +282,7 @@ func (s *server) run(ctx context.Context, f helper.Frame) error {
 	if err != nil {
 		return err
 	}
-	go func() { // awaited by converse or close
+	go func() { // awaited by newJob or close
 		defer close(j.done)
 		defer j.cancel(nil)
 		res, err := s.runner.Run(ctx, c, &chunks{s.out, j.id})
@@ -322,10 +324,17 @@ func (s *server) fault(err error) error {
 // everything.
 func (s *server) close(ctx context.Context) error {
 	defer s.desk.close()
-	if s.job != nil {
-		s.job.cancel(errEnd)
+	s.mu.Lock()
+	s.ended = true
+	if s.lease != nil {
+		s.lease.Stop()
+	}
+	j := s.job
+	s.mu.Unlock()
+	if j != nil {
+		j.cancel(errEnd)
 		select {
-		case <-s.job.done:
+		case <-j.done:
 		case <-time.After(time.Second): // its output has no reader
 		}
 	}

@@ -64,7 +64,7 @@ func (s *server) path(f helper.Frame) (string, error) {
 
 // carry lets files travel in a goroutine of their own, and reports the end.
 func (s *server) carry(j *job, work func() error) {
-	go func() { // awaited by converse or close
+	go func() { // awaited by newJob or close
 		defer close(j.done)
 		defer j.cancel(nil)
 		s.lastWord(j, helper.KindDone, outcome(work()))
