@@ -25,7 +25,7 @@ const (
 // errNoPulse is why what waits on an engine ends when the engine has no pulse.
 var errNoPulse = errors.New("the container engine accepts connections and answers nothing")
 
-// pulse belongs to one engine. Nothing runs while nobody waits.
+// pulse belongs to one engine. Nothing runs while nobody waits, but for a beat.
 type pulse struct {
 	ask   func(context.Context) error // for a sign of life
 	round func(context.Context)       // what else is asked at each beat; ends with its context
@@ -45,8 +45,7 @@ type pulse struct {
 // vigil is somebody who waits for the engine, or for a container of its.
 type vigil struct {
 	lost  func(error) // called once at most, and must not block
-	timer *time.Timer
-	over  bool // guarded by the pulse
+	since time.Time
 }
 
 func newPulse(limit time.Duration, ask func(context.Context) error, round func(context.Context)) *pulse {
@@ -61,51 +60,55 @@ func (p *pulse) silence() time.Duration {
 	return time.Since(p.born) - time.Duration(p.heard.Load())
 }
 
-// watch has lost called when the engine falls silent before leave is. It costs
-// a timer; most waits are over before the first beat.
+// watch has lost called when the engine falls silent before leave is. The worker
+// outlives the wait by a beat: most waits are shorter, and the next one follows.
+// Starting a timer for each would wake a thread for every command.
 func (p *pulse) watch(ctx context.Context, lost func(error)) (leave func()) {
-	v := &vigil{lost: lost}
-	v.timer = time.AfterFunc(beat, func() { p.join(ctx, v) })
-	return func() {
-		if !v.timer.Stop() {
-			p.part(v)
-		}
-	}
-}
-
-func (p *pulse) join(ctx context.Context, v *vigil) {
+	v := &vigil{lost: lost, since: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if v.over {
-		return
-	}
 	p.waiting[v] = struct{}{}
 	if p.stop == nil {
 		ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx)) // the worker is for those too who join later
 		p.worker.Go(func() { p.listen(ctx) })
 	}
-}
-
-func (p *pulse) part(v *vigil) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	v.over = true
-	delete(p.waiting, v)
-	if len(p.waiting) == 0 && p.stop != nil {
-		p.stop()
-		p.stop = nil
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.waiting, v)
 	}
 }
 
-// close waits for the worker; nobody waits for the engine any more.
-func (p *pulse) close() { p.worker.Wait() }
+// close ends the worker; nobody waits for the engine any more.
+func (p *pulse) close() {
+	p.mu.Lock()
+	if p.stop != nil {
+		p.stop()
+	}
+	p.mu.Unlock()
+	p.worker.Wait()
+}
 
-// listen asks until nobody waits.
+// listen asks at every beat while somebody has waited for one.
 func (p *pulse) listen(ctx context.Context) {
-	p.note() // what was before is nobody's business
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
-	for {
+	for asking := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		awaited, going := p.awaited()
+		if !going {
+			return
+		}
+		if awaited && !asking {
+			p.note() // the silence before was that of nobody asking
+		}
+		if asking = awaited; !asking {
+			continue
+		}
 		asked := time.Now()
 		err := p.question(ctx)
 		stalled := time.Since(asked) > p.limit+2*beat // it was this process that stood still
@@ -123,12 +126,23 @@ func (p *pulse) listen(ctx context.Context) {
 		if err == nil {
 			p.round(ctx)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 	}
+}
+
+// awaited says whether somebody has waited for a beat. Where nobody waits at all
+// the worker ends.
+func (p *pulse) awaited() (long, going bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting) == 0 {
+		p.stop()
+		p.stop = nil
+		return false, false
+	}
+	for v := range p.waiting {
+		long = long || time.Since(v.since) >= beat
+	}
+	return long, true
 }
 
 func (p *pulse) question(ctx context.Context) error {
@@ -148,10 +162,10 @@ func (p *pulse) announce(lost error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for v := range p.waiting {
-		v.lost(lost)
-		delete(p.waiting, v)
+		if time.Since(v.since) >= p.limit { // the others have their time before them
+			v.lost(lost)
+			delete(p.waiting, v)
+		}
 	}
-	// The worker goes on until those who were told have left; who joins in the
-	// meantime has all of the time before him.
 	p.note()
 }
