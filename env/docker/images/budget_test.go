@@ -251,25 +251,6 @@ func memory(t *testing.T, dir string) string {
 	return string(text)
 }
 
-// What was pulled ahead is nobody's any more when a run is over.
-func TestNoLeaseIsLeft(t *testing.T) {
-	r := registrytest.Start(t)
-	refs := dozen(t, r, 2, 16<<10)
-	dir := t.TempDir()
-	s, _ := open(t, images.Config{Dir: dir, Prefetch: 2})
-	stop := s.Expect(t.Context(), needs(refs))
-	_, release := ensure(t, s, refs[0])
-	eventually(t, "the second is here", func() bool { return strings.Contains(memory(t, dir), "row-01:latest\": {") })
-	if !strings.Contains(memory(t, dir), "leases") {
-		t.Errorf("no lease while images are needed: %s", memory(t, dir))
-	}
-	release()
-	stop()
-	if text := memory(t, dir); strings.Contains(text, "leases") || !strings.Contains(text, "row-01") {
-		t.Errorf("remembered: %s", text)
-	}
-}
-
 // Two minis share what they remember: neither removes what the other needs.
 func TestTwoStoresRespectEachOther(t *testing.T) {
 	r := registrytest.Start(t)

@@ -21,13 +21,14 @@ var errNotNow = errors.New("not now")
 const longestPause = time.Minute
 
 // fetch pulls an image, trying again what may pass. A registry that limits
-// pulls is waited for as long as Config.Patience lasts.
-func (s *Store) fetch(ctx context.Context, n Need, name string) error {
+// pulls is waited for as long as Config.Patience lasts. One that is ahead of its
+// time gives up with errNotNow where it would have to wait for room.
+func (s *Store) fetch(ctx context.Context, n Need, name string, ahead bool) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval, pauses.Multiplier = s.cfg.FirstPause, longestPause, 2
 	start, failed := time.Now(), 0
 	for {
-		err := s.fetchOnce(ctx, n, name)
+		err := s.fetchOnce(ctx, n, name, ahead)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -41,14 +42,13 @@ func (s *Store) fetch(ctx context.Context, n Need, name string) error {
 			if time.Since(start)+wait > s.cfg.Patience {
 				return limitedFor(n.Ref, time.Since(start), wait, err)
 			}
-			s.turns.pause(registryOf(name), wait)
 			s.cfg.Tell(Note{
 				Kind: Limited, Image: n.Ref, For: n.For, Wait: wait,
 				Text: fmt.Sprintf("the registry limits pulls; trying again in %s", rounded(wait)),
 			})
 		case full && !s.cfg.NoWait && time.Since(start)+wait <= s.cfg.Patience:
 			wait = max(wait, s.cfg.Poll)
-			if freed := s.makeRoom(ctx, 1, false); freed > 0 {
+			if s.makeRoom(ctx, 1) {
 				break
 			}
 			s.cfg.Tell(Note{
@@ -64,7 +64,7 @@ func (s *Store) fetch(ctx context.Context, n Need, name string) error {
 		default:
 			return err
 		}
-		if err := await(ctx, nil, wait); err != nil {
+		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
 		s.cfg.Tell(Note{Kind: Resumed, Image: n.Ref, For: n.For, Text: "trying again"})
@@ -86,23 +86,24 @@ func limitedFor(ref string, waited, wait time.Duration, err error) error {
 }
 
 // fetchOnce asks the registry, finds room and lets the engine pull.
-func (s *Store) fetchOnce(ctx context.Context, n Need, name string) error {
-	if err := s.turn(ctx, name, n.Platform); err != nil {
-		return err
+func (s *Store) fetchOnce(ctx context.Context, n Need, name string, ahead bool) error {
+	if s.limiter != nil {
+		if err := s.limiter.Wait(ctx); err != nil {
+			return err
+		}
 	}
 	offer, login, err := s.ask(ctx, n, name)
 	if err != nil {
 		return err
 	}
-	urgent := func() bool { return s.urgent(name, n.Platform) }
 	bytes := s.lacking(offer)
-	if !urgent() && s.cfg.Budget > 0 && len(offer.Layers) == 0 {
+	if ahead && s.cfg.Budget > 0 && len(offer.Layers) == 0 {
 		return errNotNow // nobody knows whether it fits
 	}
-	if err := s.awaitRoom(ctx, n, bytes, urgent); err != nil {
+	if err := s.awaitRoom(ctx, n, bytes, ahead); err != nil {
 		return err
 	}
-	unpledge, err := s.awaitBudget(ctx, n, offer.Bytes(), bytes, urgent)
+	unpledge, err := s.awaitBudget(ctx, n, offer.Bytes(), bytes, ahead)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (s *Store) fetchOnce(ctx context.Context, n Need, name string) error {
 	if err := s.engine.Pull(ctx, name, n.Platform, login); err != nil {
 		return err
 	}
-	return s.arrived(context.WithoutCancel(ctx), n, name) // or nobody would ever remove it
+	return s.arrived(context.WithoutCancel(ctx), n, name, "") // or nobody would ever remove it
 }
 
 // ask finds out what there is, and what the engine needs to get it. What only
@@ -175,27 +176,38 @@ func (s *Store) lacking(o Offer) (n int64) {
 	return n
 }
 
-// arrived remembers an image that was pulled, and holds it against the budget.
-func (s *Store) arrived(ctx context.Context, n Need, name string) error {
+// arrived remembers an image that was pulled, or made of another one, and holds it
+// against the budget.
+func (s *Store) arrived(ctx context.Context, n Need, name, of string) error {
 	img, here, err := s.find(ctx, name, n.Platform)
-	if err == nil && !here {
+	if err == nil && !here && of == "" {
 		err = &env.Error{
 			Status: env.PullFailed, Op: "pull image " + n.Ref,
 			Err: fmt.Errorf("the pull succeeded, but there is no image for platform %q", n.Platform),
 		}
 	}
-	if err != nil {
+	if err != nil || !here {
 		return err
 	}
-	err = s.ledger.with(ctx, func(r *record) (bool, error) {
-		r.remember(name, img, time.Now())
-		s.writeLease(r)
+	err = s.memory.with(ctx, func(r *record) (bool, error) {
+		r.remember(name, img, s.host.Owner, of)
 		return true, nil
 	})
-	if err != nil {
+	if err != nil || s.cfg.Budget == 0 {
 		return err
 	}
-	return s.fits(ctx, n, name, img)
+	if img.Size <= s.cfg.Budget {
+		return s.fits(ctx, &name)
+	}
+	err = s.memory.with(ctx, func(r *record) (bool, error) {
+		if s.engine.Remove(ctx, name) != nil {
+			return false, nil //nolint:nilerr // it is in use, and prune will see to it
+		}
+		delete(r.Pulled, name)
+		return true, nil
+	})
+	s.forgetLayers()
+	return errors.Join(s.tooBig(n.Ref, size(img.Size)), err)
 }
 
 func rounded(d time.Duration) time.Duration {

@@ -43,6 +43,7 @@ func TestTroubleWithTheMemoryIsTheSandboxes(t *testing.T) {
 	for name, damage := range map[string]func(file string) error{
 		"cannot be read":   func(f string) error { return errors.Join(os.Remove(f), os.Mkdir(f, 0o700)) },
 		"cannot be locked": func(f string) error { return errors.Join(os.Remove(f+".lock"), os.Mkdir(f+".lock", 0o700)) },
+		"damaged":          func(f string) error { return os.WriteFile(f, []byte(`{"format":"mini-ima`), 0o600) },
 		"another version":  func(f string) error { return os.WriteFile(f, []byte(`{"format":"mini-images-2"}`), 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,36 +61,10 @@ func TestTroubleWithTheMemoryIsTheSandboxes(t *testing.T) {
 	}
 }
 
-func TestOnlyADamagedMemoryIsForgotten(t *testing.T) {
-	for text, moved := range map[string]bool{
-		`{"format":"mini-images-2","pulled":[]}`: false,
-		`{"format":"mini-ima`:                    true,
-		`{"format":"mini-images-1","pulled":7}`:  true,
-	} {
-		dir := t.TempDir()
-		file := ledgerFile(t, dir)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := storeIn(t, &small{room: 1}, dir, images.Config{}).Prune(t.Context(), nil, true)
-		if (err == nil) != moved {
-			t.Errorf("%s: err = %v", text, err)
-		}
-		kept, err := os.ReadFile(file + ".damaged")
-		if moved != (err == nil) || moved && string(kept) != text {
-			t.Errorf("%s: moved away as %q, %v", text, kept, err)
-		}
-		if now, err := os.ReadFile(file); !moved && (err != nil || string(now) != text) {
-			t.Errorf("%s: it became %q, %v", text, now, err)
-		}
-	}
-}
-
 // interrupting is an engine in which something happens in mid-request.
 type interrupting struct {
 	*small
 	stock func()
-	find  func()
 }
 
 func (e *interrupting) Stock(ctx context.Context, parts func(string) bool) (images.Stock, error) {
@@ -98,64 +73,6 @@ func (e *interrupting) Stock(ctx context.Context, parts func(string) bool) (imag
 		f()
 	}
 	return e.small.Stock(ctx, parts)
-}
-
-func (e *interrupting) Find(ctx context.Context, ref, platform string) (images.Image, bool, error) {
-	if f := e.find; f != nil {
-		e.find = nil
-		f()
-	}
-	return e.small.Find(ctx, ref, platform)
-}
-
-// An image that another mini brings while this one looks for it stays: this
-// one's need was written down before.
-func TestLeaseComesBeforeTheImage(t *testing.T) {
-	dir := t.TempDir()
-	shared := &small{room: 9}
-	other := storeIn(t, shared, dir, images.Config{})
-	other.Rename("another")
-	e := &interrupting{small: shared}
-	s := storeIn(t, e, dir, images.Config{})
-	var pruned images.Pruned
-	e.find = func() {
-		_, release := ensure(t, other, "row:1")
-		release()
-		var err error
-		if pruned, err = other.Prune(t.Context(), nil, false); err != nil {
-			t.Error(err)
-		}
-	}
-	_, release := ensure(t, s, "row:1")
-	defer release()
-	if len(pruned.Images) != 1 || pruned.Images[0].Removed {
-		t.Errorf("the other mini did %+v", pruned)
-	}
-}
-
-// What is here and needed next stays, though nobody has asked for it yet.
-func TestNeededSoonIsLeased(t *testing.T) {
-	dir := t.TempDir()
-	e := &small{room: 9}
-	s := storeIn(t, e, dir, images.Config{Prefetch: 2})
-	for _, ref := range []string{"a:1", "b:1", "c:1"} {
-		_, release := ensure(t, s, ref)
-		release()
-	}
-	other := storeIn(t, e, dir, images.Config{})
-	other.Rename("another")
-	stop := s.Expect(t.Context(), needs([]string{"a:1", "a:1", "b:1", "c:1"}))
-	defer stop()
-	eventually(t, "the lease is written", func() bool { return strings.Contains(memory(t, dir), "leases") })
-	pruned, err := other.Prune(t.Context(), nil, false)
-	if err != nil || len(pruned.Images) != 3 {
-		t.Fatalf("%+v, %v", pruned, err)
-	}
-	for _, i := range pruned.Images {
-		if i.Removed != (i.Image == "c:1") {
-			t.Errorf("%+v", i)
-		}
-	}
 }
 
 // While an engine measures, which may take minutes, others go on; and what they

@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -45,17 +46,16 @@ func (s *Store) Prune(ctx context.Context, needed []Need, dry bool) (Pruned, err
 	removed := false
 	for _, o := range before.list {
 		item := PrunedImage{Image: o.refs[0], Of: o.of, ID: o.ID, Bytes: o.Size - o.Shared, Used: o.used}
-		item.Kept = kept(o, keep, before.others)
+		item.Kept = s.kept(o, keep, &before.record)
 		switch {
 		case item.Kept != "":
 		case dry:
 			item.Removed = true
 			p.Freed += item.Bytes
 		default:
-			err := s.ledger.with(ctx, func(r *record) (bool, error) {
-				others, changed := r.leased(s.host, time.Now())
-				if item.Kept = kept(o, keep, others); item.Kept != "" {
-					return changed, nil
+			err := s.memory.with(ctx, func(r *record) (bool, error) {
+				if item.Kept = s.kept(o, keep, r); item.Kept != "" {
+					return false, nil
 				}
 				return true, s.removeNow(ctx, r, o)
 			})
@@ -82,13 +82,13 @@ func (s *Store) Prune(ctx context.Context, needed []Need, dry bool) (Pruned, err
 }
 
 // kept says why an image stays; empty where it need not.
-func kept(o own, needed, others map[string]bool) string {
+func (s *Store) kept(o own, needed map[string]bool, r *record) string {
 	switch {
-	case o.is(needed), needed[o.of]:
+	case needed[o.of], slices.ContainsFunc(o.refs, func(ref string) bool { return needed[ref] }):
 		return "it is needed"
 	case o.InUse:
 		return "a container uses it"
-	case o.is(others):
+	case r.usedByOthers(o, s.host):
 		return "another mini needs it"
 	}
 	return ""

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker/flight"
@@ -17,27 +17,22 @@ import (
 // Store looks after the images of one engine. Its methods are safe for
 // concurrent use; a batch shares one.
 type Store struct {
-	engine Engine
-	host   Host
-	cfg    Config
-	ledger *ledger
-	pulls  flight.Group
-	turns  *turns
-	making chan struct{} // full while one measures and makes room
+	engine  Engine
+	host    Host
+	cfg     Config
+	memory  *memory
+	pulls   flight.Group
+	limiter *rate.Limiter // nil where nothing bounds pulls
+	making  chan struct{} // full while one measures and makes room
+	moved   chan struct{} // of capacity one: the queue has moved on
 
 	mu      sync.Mutex
-	changed chan struct{}   // closed, and made anew, whenever something below changes
 	using   map[string]int  // sandboxes that need an image now
-	wanted  map[string]int  // callers of Ensure that wait for an image, by key
-	ahead   map[string]bool // pulled for later
 	queue   []queued        // what will be needed, in order
 	pledged int64           // bytes that pulls under way will need
 	layers  map[string]bool // content of layers that is here
-	told    map[string]bool // notes about waiting, while they last
 	over    bool            // the budget is passed: all was in use
-	taken   int64           // bytes of what mini pulled, as measured last
-
-	hasTaken bool // it was
+	taken   int64           // bytes of what mini pulled, as measured last; below 0 for never
 }
 
 // queued is one need of the future.
@@ -51,49 +46,31 @@ func New(e Engine, h Host, c Config) (*Store, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("look after images: %w", err)
 	}
-	l, err := newLedger(c.Dir, h.ID)
+	m, err := newMemory(c.Dir, h.ID)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		engine: e, host: h, cfg: c.withDefaults(), ledger: l,
-		changed: make(chan struct{}), making: make(chan struct{}, 1),
-		using: map[string]int{}, wanted: map[string]int{}, ahead: map[string]bool{},
-		layers: map[string]bool{}, told: map[string]bool{},
+		engine: e, host: h, cfg: c.withDefaults(), memory: m,
+		making: make(chan struct{}, 1), moved: make(chan struct{}, 1),
+		using: map[string]int{}, layers: map[string]bool{}, taken: -1,
 	}
-	s.turns = newTurns(c.PullsPerMinute)
+	if c.PullsPerMinute > 0 {
+		s.limiter = rate.NewLimiter(rate.Limit(c.PullsPerMinute/60), 1)
+	}
 	return s, nil
 }
 
-// change does something under the lock, and wakes all who wait.
-func (s *Store) change(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f()
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-// look does something under the lock and returns what will be closed at the
-// next change.
-func (s *Store) look(f func()) <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f()
-	return s.changed
-}
-
-// await returns at a change, after d, or with the cause when ctx ends.
-func await(ctx context.Context, changed <-chan struct{}, d time.Duration) error {
+// sleep returns after d, or with the cause when ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-changed:
 	case <-t.C:
+		return nil
 	}
-	return nil
 }
 
 // key tells pulls apart.
@@ -116,11 +93,11 @@ func (s *Store) Ensure(ctx context.Context, n Need) (img Image, release func(), 
 			done()
 		}
 	}()
-	// The lease comes before the look: another mini may be about to remove it.
-	if err := s.lease(ctx, name); err != nil {
+	// The note comes before the look: another mini may be about to remove it.
+	if err := s.use(ctx, name, s.host.Owner); err != nil {
 		return Image{}, nil, err
 	}
-	if err := s.awaitRoom(ctx, n, 0, func() bool { return true }); err != nil {
+	if err := s.awaitRoom(ctx, n, 0, false); err != nil {
 		return Image{}, nil, err
 	}
 	for {
@@ -128,8 +105,8 @@ func (s *Store) Ensure(ctx context.Context, n Need) (img Image, release func(), 
 		if err != nil || here {
 			return img, done, err
 		}
-		err = s.pulled(ctx, n, name)
-		if err != nil && !errors.Is(err, errNotNow) {
+		err = s.pulls.Do(ctx, key(name, n.Platform), func(ctx context.Context) error { return s.fetch(ctx, n, name, false) })
+		if err != nil && !errors.Is(err, errNotNow) { // a pull ahead of its time may give up
 			return Image{}, nil, err
 		}
 	}
@@ -143,32 +120,12 @@ func (s *Store) loss(ctx context.Context, n Need, err error) error {
 	}
 	e := &env.Error{
 		Status: env.StartFailed, Op: "look after image " + n.Ref, Err: err,
-		Hint: "mini remembers the images it pulled in " + s.ledger.path + ", which it must be able to read, write and lock",
+		Hint: "mini remembers the images it pulled in " + s.memory.path + ", which it must be able to read, write and lock",
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		e.Status, e.Hint = env.HostDiskFull, "make room on the disk of "+s.ledger.path
+		e.Status, e.Hint = env.HostDiskFull, "make room on the disk of "+s.memory.path
 	}
 	return e
-}
-
-// pulled waits for the pull of an image, which it may share with others.
-func (s *Store) pulled(ctx context.Context, n Need, name string) error {
-	k := key(name, n.Platform)
-	s.change(func() { s.wanted[k]++ })
-	defer s.change(func() {
-		if s.wanted[k]--; s.wanted[k] == 0 {
-			delete(s.wanted, k)
-		}
-	})
-	return s.pulls.Do(ctx, k, func(ctx context.Context) error { return s.fetch(ctx, n, name) })
-}
-
-// urgent says that somebody waits for an image, who would else only be
-// expected to.
-func (s *Store) urgent(name, platform string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.wanted[key(name, platform)] > 0
 }
 
 // find looks in the engine, and remembers which layers are there.
@@ -186,16 +143,19 @@ func (s *Store) find(ctx context.Context, name, platform string) (Image, bool, e
 
 // begin notes that a sandbox needs an image from now on.
 func (s *Store) begin(name, platform string) {
-	s.change(func() {
-		s.using[name]++
-		delete(s.ahead, name)
-		for i, q := range s.queue {
-			if !q.begun && q.name == name && q.platform == platform {
-				s.queue[i].begun = true
-				break
-			}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.using[name]++
+	for i, q := range s.queue {
+		if !q.begun && q.name == name && q.platform == platform {
+			s.queue[i].begun = true
+			break
 		}
-	})
+	}
+	select {
+	case s.moved <- struct{}{}:
+	default:
+	}
 }
 
 // giveBackTimeout bounds what is done when something is not needed any more.
@@ -203,73 +163,35 @@ const giveBackTimeout = 30 * time.Second
 
 // release notes that a sandbox is gone, and makes room that was lacking.
 func (s *Store) release(ctx context.Context, name string) {
-	s.change(func() {
-		if s.using[name]--; s.using[name] == 0 {
-			delete(s.using, name)
-		}
-	})
+	s.mu.Lock()
+	user := s.host.Owner
+	if s.using[name]--; s.using[name] == 0 {
+		delete(s.using, name)
+		user = ""
+	}
+	over := s.over
+	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, giveBackTimeout)
 	defer cancel()
-	if err := errors.Join(s.lease(ctx, name), s.trim(ctx)); err != nil {
+	err := s.use(ctx, name, user)
+	if err == nil && over {
+		err = s.fits(ctx, nil)
+	}
+	if err != nil {
 		s.cfg.Tell(Note{Kind: Problem, Image: name, Text: err.Error()})
 	}
 }
 
-// lease writes down what this process needs, for other minis to see. That is
-// also what mini has not pulled yet: another mini may be pulling it just now.
-func (s *Store) lease(ctx context.Context, name string) error {
-	return s.ledger.with(ctx, func(r *record) (bool, error) {
+// use writes down who needs an image that mini pulled, for other minis to see.
+func (s *Store) use(ctx context.Context, name, user string) error {
+	return s.memory.with(ctx, func(r *record) (bool, error) {
 		p, mine := r.Pulled[name]
 		if mine {
-			p.Used = time.Now()
+			p.Used, p.User = time.Now(), user
 			r.Pulled[name] = p
 		}
-		return s.writeLease(r) || mine, nil
+		return mine, nil
 	})
-}
-
-// writeLease puts what is needed into the record, and says whether that
-// changed it.
-func (s *Store) writeLease(r *record) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := lease{Seen: time.Now()}
-	l.Refs = slices.AppendSeq(l.Refs, maps.Keys(s.using))
-	for name, ahead := range s.ahead {
-		if ahead {
-			l.Refs = append(l.Refs, name)
-		}
-	}
-	for _, q := range s.upcoming() {
-		l.Refs = append(l.Refs, q.name)
-	}
-	slices.Sort(l.Refs)
-	l.Refs = slices.Compact(l.Refs)
-	if _, had := r.Leases[s.host.Owner]; len(l.Refs) == 0 && !had {
-		return false
-	}
-	if len(l.Refs) == 0 {
-		delete(r.Leases, s.host.Owner)
-	} else {
-		r.Leases[s.host.Owner] = l
-	}
-	return true
-}
-
-// tellOnce tells of a wait when it begins, and again when it is over.
-func (s *Store) tellOnce(n Note) {
-	k := n.Image + "\n" + n.For
-	s.mu.Lock()
-	had := s.told[k]
-	if n.Kind == Resumed {
-		delete(s.told, k)
-	} else {
-		s.told[k] = true
-	}
-	s.mu.Unlock()
-	if had == (n.Kind == Resumed) {
-		s.cfg.Tell(n)
-	}
 }
 
 // Here says whether the engine has an image, and pulls nothing.
@@ -296,9 +218,11 @@ func (s *Store) Hold(ctx context.Context, n Need) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.change(func() { s.using[name]++ })
+	s.mu.Lock()
+	s.using[name]++
+	s.mu.Unlock()
 	done := sync.OnceFunc(func() { s.release(context.WithoutCancel(ctx), name) })
-	if err := s.lease(ctx, name); err != nil {
+	if err := s.use(ctx, name, s.host.Owner); err != nil {
 		done()
 		return nil, err
 	}
@@ -316,20 +240,100 @@ func (s *Store) Made(ctx context.Context, name, of string) error {
 	if of, err = Name(of); err != nil {
 		return err
 	}
-	img, here, err := s.find(ctx, name, "")
-	if err != nil || !here {
-		return err
+	return s.arrived(ctx, Need{Ref: name}, name, of)
+}
+
+// Expect says what will be needed, in order, and pulls the first few of it
+// ahead of those who will ask: one at a time, and only where there is room without
+// removing what is needed sooner. What was expected and has not been asked for is
+// removed last when room is needed. stop ends all that.
+func (s *Store) Expect(ctx context.Context, needs []Need) (stop func()) {
+	queue := make([]queued, 0, len(needs))
+	for _, n := range needs {
+		if name, err := Name(n.Ref); err == nil { // who needs it will hear of it
+			queue = append(queue, queued{name: name, platform: n.Platform})
+		}
 	}
-	err = s.ledger.with(ctx, func(r *record) (bool, error) {
-		r.remember(name, img, time.Now())
-		made := r.Pulled[name]
-		made.Of = of
-		r.Pulled[name] = made
-		s.writeLease(r)
-		return true, nil
+	s.setQueue(queue)
+	ctx, cancel := context.WithCancel(ctx)
+	var pulling sync.WaitGroup
+	if s.cfg.Prefetch > 0 {
+		pulling.Go(func() { s.pullAhead(ctx) })
+	}
+	return sync.OnceFunc(func() {
+		cancel()
+		pulling.Wait()
+		s.setQueue(nil)
 	})
-	if err != nil {
-		return err
+}
+
+func (s *Store) setQueue(queue []queued) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = queue
+}
+
+// pullAhead works until ctx ends. What fails is left to who needs it.
+func (s *Store) pullAhead(ctx context.Context) {
+	done := map[string]bool{} // looked at; not again
+	for ctx.Err() == nil {
+		n, found := s.nextAhead(done)
+		if !found {
+			select {
+			case <-ctx.Done():
+			case <-s.moved:
+			}
+			continue
+		}
+		_, here, err := s.find(ctx, n.Ref, n.Platform)
+		if !here && err == nil {
+			err = s.pulls.Do(ctx, key(n.Ref, n.Platform), func(ctx context.Context) error { return s.fetch(ctx, n, n.Ref, true) })
+		}
+		if errors.Is(err, errNotNow) {
+			_ = sleep(ctx, 5*s.cfg.Poll) // the loop sees the end of ctx
+		} else {
+			done[key(n.Ref, n.Platform)] = true
+		}
 	}
-	return s.fits(ctx, Need{Ref: name}, name, img)
+}
+
+// nextAhead is the first image of the next few that has not been looked at.
+func (s *Store) nextAhead(done map[string]bool) (n Need, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	window := map[string]bool{}
+	for _, q := range s.queue {
+		k := key(q.name, q.platform)
+		if q.begun || window[k] {
+			continue
+		}
+		if window[k] = true; len(window) > s.cfg.Prefetch {
+			break
+		}
+		if !done[k] {
+			return Need{Ref: q.name, Platform: q.platform}, true
+		}
+	}
+	return n, false
+}
+
+// Standing is how much room there is, in bytes.
+type Standing struct {
+	Free  int64 // on the engine's disk
+	Known bool  // that can be measured from here
+	// Budget is the bound of what mini pulled, 0 where there is none, and Taken what
+	// that took when it was last measured; below 0 where it never was.
+	Budget, Taken int64
+}
+
+// Standing looks at the disk, and asks nobody.
+func (s *Store) Standing() Standing {
+	st := Standing{Budget: s.cfg.Budget}
+	if s.host.Free != nil {
+		st.Free, st.Known = s.host.Free()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.Taken = s.taken
+	return st
 }

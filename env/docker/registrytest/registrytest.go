@@ -17,7 +17,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -105,10 +104,19 @@ func binary(t testing.TB) string {
 	if file, err := exec.LookPath("docker-registry"); err == nil {
 		return file
 	}
-	_, here, _, _ := runtime.Caller(0)
-	file := filepath.Join(filepath.Dir(here), "../../../bin/docker-registry")
-	if _, err := os.Stat(file); err == nil {
-		return file
+	dir, err := os.Getwd() // of the test's package
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		file := filepath.Join(dir, "bin", "docker-registry")
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+			continue
+		}
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+		break
 	}
 	const text = "docker-registry is missing; scripts/registry.sh gets it"
 	if os.Getenv("MINI_REQUIRE_DOCKER") == "1" {
