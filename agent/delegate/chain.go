@@ -1,13 +1,14 @@
 package delegate
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -110,7 +111,7 @@ func (f *Family) parseChain(ctx context.Context, c tools.Call, text string) ([]o
 	d := yaml.NewDecoder(strings.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&links); err != nil && !errors.Is(err, io.EOF) {
-		return nil, tools.Usagef("the chain is no list of steps: %s", tools.Clip(inWords(err), 500))
+		return nil, tools.Usagef("the chain is no list of steps: %s", tools.Clip(yamlMistake(err), 500))
 	}
 	switch {
 	case len(links) == 0:
@@ -133,7 +134,17 @@ func (f *Family) parseChain(ctx context.Context, c tools.Call, text string) ([]o
 	return orders, nil
 }
 
-var stepName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+// yamlMistake is the first mistake in a chain, without names of Go.
+func yamlMistake(err error) string {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if all, ok := errors.AsType[*yaml.TypeError](err); ok && len(all.Errors) > 0 {
+		text = all.Errors[0]
+	}
+	return strings.NewReplacer(" in type delegate.link", " in a step", "[]delegate.link", "a list of steps", "delegate.link", "a step",
+		"[]string", "a list of texts", "into string", "into a text").Replace(text)
+}
+
+var stepName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`) })
 
 // orderOf checks a step; known are the names that it may use.
 func (f *Family) orderOf(ctx context.Context, c tools.Call, l link, n int, known map[string]string) (order, error) {
@@ -144,7 +155,7 @@ func (f *Family) orderOf(ctx context.Context, c tools.Call, l link, n int, known
 	bad := func(format string, args ...any) error {
 		return tools.Usagef("step %d: %s", n, fmt.Sprintf(format, args...))
 	}
-	if !stepName.MatchString(o.name) {
+	if !stepName().MatchString(o.name) {
 		return o, bad("%.80q is no name: letters, digits, - and _ are", o.name)
 	}
 	if _, twice := known["results."+o.name]; twice {
@@ -186,7 +197,6 @@ func schemaText(v any) (string, error) {
 	if text, ok := v.(string); ok {
 		return text, nil
 	}
-	var b bytes.Buffer
-	err := encodeJSON(&b, v)
-	return b.String(), err
+	data, err := json.Marshal(v)
+	return string(data), err
 }

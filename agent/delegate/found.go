@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // maxCandidates bounds how many pieces of a report are tried.
@@ -41,12 +42,14 @@ func (s *schema) find(report string) (string, error) {
 	return "", wrong
 }
 
-var fence = regexp.MustCompile("(?s)```[A-Za-z]*[ \t]*\n(.*?)\n[ \t]*```")
+var fence = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?s)```[A-Za-z]*[ \t]*\n(.*?)\n[ \t]*```")
+})
 
 // pieces are the parts of a report that may be JSON, the likeliest first.
 func pieces(report string) []string {
 	all := []string{strings.TrimSpace(report)}
-	for _, m := range fence.FindAllStringSubmatch(report, maxCandidates) {
+	for _, m := range fence().FindAllStringSubmatch(report, maxCandidates) {
 		all = append(all, m[1])
 	}
 	for at, tries := 0, 0; at < len(report) && tries < maxCandidates; tries++ {
@@ -65,11 +68,4 @@ func pieces(report string) []string {
 		}
 	}
 	return all
-}
-
-// encodeJSON writes a value that came from YAML as JSON.
-func encodeJSON(b *bytes.Buffer, v any) error {
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

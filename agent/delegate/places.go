@@ -4,17 +4,20 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // maxReports bounds what the reports before add to the task of a step, or to all
 // that is passed to it, in bytes.
 const maxReports = 2 * maxReport
 
-var place = regexp.MustCompile(`\{\{\s*\.([A-Za-z0-9_.-]+)\s*\}\}`)
+var place = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\{\{\s*\.([A-Za-z0-9_.-]+)\s*\}\}`)
+})
 
 // unknown is the first name in a text that stands for nothing.
 func unknown(text string, known map[string]string) string {
-	for _, m := range place.FindAllStringSubmatch(text, -1) {
+	for _, m := range place().FindAllStringSubmatch(text, -1) {
 		if _, ok := known[m[1]]; !ok {
 			return m[1]
 		}
@@ -25,8 +28,8 @@ func unknown(text string, known map[string]string) string {
 // filled puts reports where their names stand. What stands in a report is left as
 // it is.
 func filled(text string, known map[string]string) string {
-	return place.ReplaceAllStringFunc(text, func(found string) string {
-		name := place.FindStringSubmatch(found)[1]
+	return place().ReplaceAllStringFunc(text, func(found string) string {
+		name := place().FindStringSubmatch(found)[1]
 		return known[name]
 	})
 }
@@ -34,7 +37,7 @@ func filled(text string, known map[string]string) string {
 // filledSize is how long a text is when it is filled, in bytes.
 func filledSize(text string, known map[string]string) int {
 	n := len(text)
-	for _, m := range place.FindAllStringSubmatch(text, -1) {
+	for _, m := range place().FindAllStringSubmatch(text, -1) {
 		n += len(known[m[1]]) - len(m[0])
 	}
 	return n

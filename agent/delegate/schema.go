@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,8 +43,7 @@ func readSchema(ctx context.Context, c tools.Call, value string) (*schema, error
 	return s, nil
 }
 
-// parseSchema checks a schema. It is its own: nothing is fetched that it refers
-// to, and it does not refer to itself, so that checking a report ends.
+// parseSchema reads a schema. It refers to nothing, so that checking a report ends.
 func parseSchema(text string) (*schema, error) {
 	if len(text) > maxSchema {
 		return nil, fmt.Errorf("the schema has more than %d bytes", maxSchema)
@@ -54,7 +52,7 @@ func parseSchema(text string) (*schema, error) {
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
 		return nil, fmt.Errorf("the schema is no JSON: %w", err)
 	}
-	if err := (&walker{root: doc, left: maxVisits}).walk(doc, nil); err != nil {
+	if err := checkSchema(doc); err != nil {
 		return nil, err
 	}
 	var s jsonschema.Schema
@@ -72,99 +70,43 @@ func parseSchema(text string) (*schema, error) {
 	return &schema{b.String(), resolved}, nil
 }
 
-// maxVisits bounds how large a schema is when all references are followed.
-const maxVisits = 10_000
+// types are what values can be.
+var types = []any{"null", "boolean", "object", "array", "number", "integer", "string"}
 
-// walker follows the references of a schema.
-type walker struct {
-	root any
-	left int
-}
-
-func (w *walker) walk(v any, through []string) error {
-	if w.left--; w.left < 0 {
-		return errors.New("the schema is too large, with all that it refers to")
-	}
+// checkSchema refuses references, and types that nothing could satisfy.
+func checkSchema(v any) error {
+	var parts []any
 	switch v := v.(type) {
 	case []any:
-		for _, one := range v {
-			if err := w.walk(one, through); err != nil {
-				return err
-			}
-		}
+		parts = v
 	case map[string]any:
-		return w.object(v, through)
-	}
-	return nil
-}
-
-func (w *walker) object(v map[string]any, through []string) error {
-	for key, one := range v {
-		text, isText := one.(string)
-		switch {
-		case key == "const" || key == "enum" || key == "default" || key == "examples" || key == "dependentRequired":
-			continue
-		case isText && (key == "$dynamicRef" || key == "$recursiveRef" || key == "$id" && len(through) > 0):
-			return fmt.Errorf("the schema has %s, which is not followed here", key)
-		case isText && key == "$ref":
-			if err := w.follow(text, through); err != nil {
-				return err
+		for key, one := range v {
+			text, isText := one.(string)
+			names, isList := one.([]any)
+			switch {
+			case slices.Contains([]string{"const", "enum", "default", "examples", "dependentRequired"}, key):
+				continue
+			case isText && slices.Contains([]string{"$ref", "$dynamicRef", "$recursiveRef"}, key):
+				return fmt.Errorf("the schema refers to %.100q; write it out there", text)
+			case key == "type" && isText:
+				names = []any{text}
+			case key != "type" || !isList:
+				names = nil
 			}
-		case key == "type":
-			if err := w.typed(one, through); err != nil {
-				return err
+			for _, name := range names {
+				if _, isText := name.(string); isText && !slices.Contains(types, name) {
+					return fmt.Errorf("the schema has the type %.80q; there are %v", name, types)
+				}
 			}
-		default:
-			if err := w.walk(one, through); err != nil {
-				return err
-			}
+			parts = append(parts, one)
 		}
 	}
-	return nil
-}
-
-// types are what values can be.
-var types = []string{"null", "boolean", "object", "array", "number", "integer", "string"}
-
-// typed checks the names of types; nothing could satisfy another one. A property
-// may be called "type", too.
-func (w *walker) typed(v any, through []string) error {
-	list, isList := v.([]any)
-	if text, ok := v.(string); ok {
-		list, isList = []any{text}, true
-	}
-	if !isList {
-		return w.walk(v, through)
-	}
-	for _, one := range list {
-		if name, ok := one.(string); ok && !slices.Contains(types, name) {
-			return fmt.Errorf("the schema has the type %.80q; there are %s", name, strings.Join(types, ", "))
+	for _, one := range parts {
+		if err := checkSchema(one); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func (w *walker) follow(ref string, through []string) error {
-	path, ok := strings.CutPrefix(ref, "#/")
-	if !ok {
-		return fmt.Errorf("the schema refers to %.100q, and may refer to its own parts only, as #/$defs/NAME", ref)
-	}
-	for _, r := range through {
-		if r == ref {
-			return fmt.Errorf("the schema refers to itself, by %.100q", ref)
-		}
-	}
-	at := w.root
-	for _, part := range strings.Split(path, "/") {
-		object, ok := at.(map[string]any)
-		if !ok {
-			return fmt.Errorf("the schema refers to %.100q, which is not there", ref)
-		}
-		if at, ok = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]; !ok {
-			return fmt.Errorf("the schema refers to %.100q, which is not there", ref)
-		}
-	}
-	return w.walk(at, append(through[:len(through):len(through)], ref))
 }
 
 // check says why a value does not satisfy the schema.
