@@ -88,7 +88,7 @@ func (o *inspectOptions) run(ctx context.Context, s Streams) error {
 	out, _ := s.Out.(*os.File)
 	var err error
 	if plain := o.plain || o.json || o.stepIsSet; plain || !mayDraw(s, out) {
-		err = o.print(ctx, s, out)
+		err = o.print(ctx, s)
 	} else {
 		err = inspect.Run(ctx, inspect.Config{
 			Path: o.path, Terminal: out, Filter: o.filtering, Line: o.filter, Sorting: o.sorting, All: o.all,
@@ -125,13 +125,10 @@ func mayDraw(s Streams, out *os.File) bool {
 	return in != nil && term.IsTerminal(int(in.Fd())) && name != "" && name != "dumb"
 }
 
-func (o *inspectOptions) print(ctx context.Context, s Streams, out *os.File) error {
+func (o *inspectOptions) print(ctx context.Context, s Streams) error {
 	p := inspect.Printing{
 		Path: o.path, Filter: o.filtering, Sorting: o.sorting, All: o.all, JSON: o.json, Reasoning: o.reasoning,
-		Colours: s.OutTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Width: plainWidth,
-	}
-	if width := terminalWidth(out); width > 0 {
-		p.Width = width
+		Colours: s.OutTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 	}
 	if o.stepIsSet {
 		p.Step = &o.step

@@ -27,29 +27,30 @@ const (
 	Broken  State = "broken"  // its file cannot be read
 )
 
-// Item is a trajectory as the list has it.
+// Item is a trajectory as the list has it, and, with the seconds that it took, as
+// --json prints it.
 type Item struct {
-	ID      string
-	Attempt int
-	Sample  int    // which of those that were asked for, where there are several; else 0
-	Run     string // the folder of its run, if it is in one of mini's
-	Model   string // empty where its run or file does not say
-	Path    string // of its file; empty where only results.json is left
-	Row     int    // within a file of several
-	Format  string // empty for journals
-	// Selected says that it counts; others of its instance are listed when asked for.
-	Selected bool
+	ID      string `json:"instance_id"`
+	Attempt int    `json:"attempt,omitempty"`
+	Sample  int    `json:"sample,omitempty"` // which of those that were asked for, where there are several; else 0
+	Run     string `json:"run,omitempty"`    // the folder of its run, if it is in one of mini's
+	Model   string `json:"model,omitempty"`  // empty where its run or file does not say
+	Path    string `json:"file,omitempty"`   // empty where only results.json is left
+	Row     int    `json:"row,omitempty"`    // within a file of several
+	Format  string `json:"format,omitempty"` // empty for journals
 
-	State   State
-	Class   trajectories.Class
-	Status  string // the exit status
-	Verdict string
-	Cost    *model.Cost // nil where it is not known
-	Steps   int
-	Tokens  int64 // of prompts and replies together
-	Took    time.Duration
-	Flags   []string
-	Problem string // why it cannot be read
+	State   State              `json:"state"`
+	Class   trajectories.Class `json:"class,omitempty"`
+	Status  string             `json:"exit_status,omitempty"`
+	Verdict string             `json:"verdict,omitempty"`
+	Cost    *model.Cost        `json:"cost"` // nil where it is not known
+	Steps   int                `json:"steps"`
+	Tokens  int64              `json:"tokens"` // of prompts and replies together
+	Took    time.Duration      `json:"-"`
+	Flags   []string           `json:"flags"`
+	// Selected says that it counts; others of its instance are listed when asked for.
+	Selected bool   `json:"selected"`
+	Problem  string `json:"problem,omitempty"` // why it cannot be read
 
 	patchBytes int
 	lacks      bool // the text that is filtered by
@@ -134,10 +135,14 @@ func (it *Item) flag(patchBytes int, autosubmitted, warned bool) {
 	}
 }
 
-// why is what is wrong with it, without the path that errors begin with.
-func (it *Item) why() string { return strings.TrimPrefix(it.Problem, it.Path+": ") }
-
-func (it *Item) flags() string { return strings.Join(it.Flags, " ") }
+// flags are its flags, or what is wrong with it, without the path that errors begin
+// with.
+func (it *Item) flags() string {
+	if it.State == Broken {
+		return strings.TrimPrefix(it.Problem, it.Path+": ")
+	}
+	return strings.Join(it.Flags, " ")
+}
 
 // Field is a column that a list can be sorted by.
 type Field string

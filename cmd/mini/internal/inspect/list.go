@@ -155,7 +155,7 @@ func (l *list) columns(width int) []column {
 		{"COST", "cost", 7, true, costOf},
 		{"TIME", "time", 7, true, func(it *Item) string { return numberOr(it, "time", timeline.Clock(it.Took)) }},
 		{"TOKENS", "tokens", 6, true, func(it *Item) string { return numberOr(it, "tokens", timeline.Amount(it.Tokens)) }},
-		{"FLAGS", "flags", 24, false, (*Item).flags},
+		{"FLAGS", "flags", 40, false, (*Item).flags},
 	}
 	const least, gap = 24, 2
 	if n := l.wide["model"]; n > 0 {
@@ -228,18 +228,6 @@ func (c column) fit(text string) string {
 
 // row is an item in its columns, coloured unless it is the current one.
 func (l *list) row(it *Item, cols []column, current bool) string {
-	if it.State == Broken {
-		line := screen.Fit(steps.Word(it.Name()), cols[0].width) + "  unreadable: " + steps.Word(it.why())
-		width := 1
-		for _, c := range cols {
-			width += c.width + 2
-		}
-		line = " " + screen.Fit(line, width-3)
-		if current {
-			return reversed(line)
-		}
-		return steps.Coloured(it.tint(), line)
-	}
 	parts := make([]string, len(cols))
 	for i, c := range cols {
 		text := c.fit(steps.Word(c.text(it)))

@@ -7,13 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
-	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories/filter"
 	"github.com/minibench/mini/trajectories/timeline"
 )
@@ -32,7 +32,6 @@ type Printing struct {
 	Step      *int
 	Reasoning bool
 	Colours   bool // of outputs; what is printed is fit for a terminal either way
-	Width     int  // of the list
 }
 
 // ErrNothing says that there is no trajectory.
@@ -78,7 +77,7 @@ func Print(ctx context.Context, w io.Writer, p Printing) (notes []string, err er
 	case len(l.visible) == 1 && (p.Step != nil || src.Single() && len(l.items) == 1):
 		err = p.print(out, l.visible[0])
 	default:
-		err = l.print(out, max(p.Width, 40))
+		err = l.print(out)
 	}
 	return notes, cmp.Or(err, out.Flush())
 }
@@ -127,73 +126,23 @@ func writeStep(w io.Writer, title string, step *timeline.Step, reasoning, colour
 	return nil
 }
 
-// print is the list as a table, as wide as it needs to be but for flags.
-func (l *list) print(w io.Writer, width int) error {
-	for _, it := range l.visible {
-		width = max(width, screen.Width(steps.Word(l.nameOf(it)))+60)
-	}
-	for _, n := range l.wide {
-		width += min(n, mostNamed) + 2
-	}
-	cols := l.columns(width)
-	for i, c := range cols {
-		if !c.right {
-			c.width = len(c.head)
-			for _, it := range l.visible {
-				if it.State != Broken || i == 0 {
-					c.width = max(c.width, screen.Width(steps.Word(c.text(it))))
-				}
-			}
-			cols[i] = c
-		}
-	}
-	line := func(parts []string) error {
-		_, err := fmt.Fprintln(w, strings.TrimRight(strings.Join(parts, "  "), " "))
-		return err
-	}
-	var parts []string
+// print is the list as a table, as wide as it needs to be.
+func (l *list) print(w io.Writer) error {
+	cols := l.columns(math.MaxInt)
+	alignment, rows := "", [][]string{nil}
 	for _, c := range cols {
-		parts = append(parts, c.fit(c.head))
-	}
-	if err := line(parts); err != nil {
-		return err
+		rows[0] = append(rows[0], c.head)
+		alignment += map[bool]string{true: "r", false: "l"}[c.right]
 	}
 	for _, it := range l.visible {
-		parts = parts[:0]
+		var row []string
 		for _, c := range cols {
-			parts = append(parts, c.fit(steps.Word(c.text(it))))
+			row = append(row, steps.Word(c.text(it)))
 		}
-		if it.State == Broken {
-			parts = []string{screen.Fit(steps.Word(it.Name()), cols[0].width), "unreadable: " + steps.Word(it.why())}
-		}
-		if err := line(parts); err != nil {
-			return err
-		}
+		rows = append(rows, row)
 	}
-	return nil
-}
-
-// listed is an item as --json has it.
-type listed struct {
-	ID       string   `json:"instance_id"`
-	Attempt  int      `json:"attempt,omitempty"`
-	Sample   int      `json:"sample,omitempty"`
-	Run      string   `json:"run,omitempty"`
-	Model    string   `json:"model,omitempty"`
-	File     string   `json:"file,omitempty"`
-	Row      int      `json:"row,omitempty"`
-	Format   string   `json:"format,omitempty"`
-	State    State    `json:"state"`
-	Class    string   `json:"class,omitempty"`
-	Status   string   `json:"exit_status,omitempty"`
-	Verdict  string   `json:"verdict,omitempty"`
-	Cost     *float64 `json:"cost"`
-	Steps    int      `json:"steps"`
-	Tokens   int64    `json:"tokens"`
-	Seconds  float64  `json:"seconds"`
-	Flags    []string `json:"flags"`
-	Selected bool     `json:"selected"`
-	Problem  string   `json:"problem,omitempty"`
+	_, err := io.WriteString(w, report.Table(math.MaxInt, alignment, rows))
+	return err
 }
 
 // json is the list as lines of JSON.
@@ -201,18 +150,11 @@ func (l *list) json(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	for _, it := range l.visible {
-		line := listed{
-			ID: it.ID, Attempt: it.Attempt, Sample: it.Sample, Run: it.Run, Model: it.Model, File: it.Path, Row: max(0, it.Row), Format: it.Format,
-			State: it.State, Class: string(it.Class), Status: it.Status, Verdict: it.Verdict, Steps: it.Steps, Tokens: it.Tokens,
-			Seconds: it.Took.Seconds(), Flags: slices.Clone(it.Flags), Selected: it.Selected, Problem: it.Problem,
-		}
-		if line.Flags == nil {
-			line.Flags = []string{}
-		}
-		if it.Cost != nil {
-			c := float64(*it.Cost)
-			line.Cost = &c
-		}
+		line := struct {
+			Item
+			Seconds float64 `json:"seconds"`
+		}{*it, it.Took.Seconds()}
+		line.Row, line.Flags = max(0, it.Row), append([]string{}, it.Flags...)
 		if err := enc.Encode(line); err != nil {
 			return err
 		}

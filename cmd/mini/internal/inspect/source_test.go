@@ -102,7 +102,7 @@ func TestVerdictAndLog(t *testing.T) {
 func TestPrintGolden(t *testing.T) {
 	t.Setenv("TZ", "UTC")
 	dir := run(t)
-	golden(t, "list.txt", printed(t, Printing{Path: dir, Width: 100}))
+	golden(t, "list.txt", printed(t, Printing{Path: dir}))
 	file := filepath.Join(dir, "b-3", "attempts", "1", "journal.jsonl")
 	text := printed(t, Printing{Path: file, Reasoning: true})
 	for _, line := range strings.Split(text, "\n") { // times of day are those of the test

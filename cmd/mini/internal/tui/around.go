@@ -7,6 +7,7 @@ import (
 
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/control"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // around is what a run has around it.
@@ -68,7 +69,7 @@ func (a around) provider() []string {
 		text += fmt.Sprintf("+%d wait", s.Waiting)
 	}
 	all := []string{text}
-	left := func(seconds float64) string { return clock(time.Duration(seconds * float64(time.Second))) }
+	left := func(seconds float64) string { return timeline.Clock(time.Duration(seconds * float64(time.Second))) }
 	switch {
 	case s.Full > s.Pause:
 		all = append(all, "minute full "+left(s.Full))

@@ -9,6 +9,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/ask"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/verdicts"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // Title says what is run. Its texts may be foreign.
@@ -113,7 +114,7 @@ func (b *board) head(f frame) string {
 			parts = append(parts, clean(s))
 		}
 	}
-	elapsed := clock(f.now.Sub(b.start))
+	elapsed := timeline.Clock(f.now.Sub(b.start))
 	text := beside(" "+strings.Join(parts, " · "), elapsed+" ", f.width)
 	return bold(text)
 }
@@ -177,9 +178,9 @@ func (b *board) outcomes(f frame) string {
 	switch wait, full := b.paused.Sub(f.now), b.full.Sub(f.now); {
 	case f.stands(): // which says it
 	case full > wait && full > 0:
-		line.add("limit a minute: wait "+clock(full), func(s string) string { return coloured(yellow, s) })
+		line.add("limit a minute: wait "+timeline.Clock(full), func(s string) string { return coloured(yellow, s) })
 	case wait > 0:
-		line.add("provider: wait "+clock(wait), func(s string) string { return coloured(yellow, s) })
+		line.add("provider: wait "+timeline.Clock(wait), func(s string) string { return coloured(yellow, s) })
 	case b.provider.Limit > 0:
 		line.add(fmt.Sprintf("provider: %d at once", b.provider.Limit), faint)
 	}

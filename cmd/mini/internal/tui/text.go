@@ -9,6 +9,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 func width(s string) int { return screen.Width(s) }
@@ -24,19 +25,10 @@ func right(s string, w int) string     { return screen.Right(s, w) }
 func cut(s string, w int) string       { return screen.Cut(s, w) }
 func beside(l, r string, w int) string { return screen.Beside(l, r, w) }
 
-// clock is a time that passes, as 0:07, 59:59 or 1:02:03.
-func clock(d time.Duration) string {
-	s := int(max(d, 0) / time.Second)
-	if s >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
-}
-
 // short is a time in at most six columns.
 func short(d time.Duration) string {
 	if d < time.Hour {
-		return clock(d)
+		return timeline.Clock(d)
 	}
 	return coarse(d)
 }
@@ -99,7 +91,7 @@ func ending(o *trajectories.Outcome) string {
 	if o.Cost > 0 || o.Usage.Unpriced > 0 {
 		parts = append(parts, report.Spent(o.Cost, o.Usage.Unpriced == 0))
 	}
-	parts = append(parts, clock(o.Took()))
+	parts = append(parts, timeline.Clock(o.Took()))
 	switch {
 	case o.Class.Counts() && len(o.Submission) == 0:
 		parts = append(parts, "empty patch")
