@@ -3,7 +3,6 @@ package tui
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,50 +76,4 @@ func TestTerminalGone(t *testing.T) {
 	if said, err := os.ReadFile(result); err != nil || !strings.HasPrefix(string(said), "live view: ") {
 		t.Errorf("the view ended with %q, %v", said, err)
 	}
-}
-
-// BenchmarkView measures what a view of 64 workers costs beyond the events
-// themselves, in percent of one core.
-func BenchmarkView(b *testing.B) {
-	const seconds, events = 10, 3000
-	for b.Loop() {
-		with, without := cost(b, seconds, events, "1"), cost(b, seconds, events, "")
-		b.ReportMetric(100*(with-without)/seconds, "%core")
-		b.ReportMetric(100*with/seconds, "%core-all")
-		b.ReportMetric(0, "ns/op")
-	}
-}
-
-// TestViewIsCheap is the same for a moment, with a bar that only a mistake
-// misses.
-func TestViewIsCheap(t *testing.T) {
-	if testing.Short() || raced {
-		t.Skip("times are measured without the race detector only")
-	}
-	const seconds = 2
-	if with, without := cost(t, seconds, 3000, "1"), cost(t, seconds, 3000, ""); (with-without)/seconds > 0.10 {
-		t.Errorf("%.2f s of %d s are spent with a view, and %.2f s without", with, seconds, without)
-	}
-}
-
-// cost is the processor time in seconds that a child takes.
-func cost(t testing.TB, seconds, events int, view string) float64 {
-	t.Helper()
-	result := filepath.Join(t.TempDir(), "cost")
-	p := onTerminal(t, "load", "MINI_TUI_VIEW="+view, "MINI_TUI_RESULT="+result,
-		"MINI_TUI_SECONDS="+strconv.Itoa(seconds), "MINI_TUI_EVENTS="+strconv.Itoa(events))
-	ended := make(chan error, 1)
-	go func() { ended <- p.cmd.Wait() }()
-	if err := p.drain(ended); err != nil {
-		t.Fatalf("%v: %s", err, p.Output.String())
-	}
-	text, err := os.ReadFile(result)
-	if err != nil {
-		t.Fatal(err)
-	}
-	took, err := strconv.ParseFloat(string(text), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return took
 }

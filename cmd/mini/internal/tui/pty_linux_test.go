@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/minibench/mini/cmd/mini/internal/ptytest"
 )
@@ -24,22 +23,4 @@ func onTerminal(t testing.TB, part string, env ...string) *pty {
 	p.Start(p.cmd)
 	t.Cleanup(func() { _ = p.cmd.Process.Kill(); _ = p.cmd.Wait() })
 	return p
-}
-
-// drain takes what the program prints until it has ended.
-func (p *pty) drain(ended <-chan error) error {
-	buf := make([]byte, 64<<10)
-	for {
-		select {
-		case err := <-ended:
-			return err
-		default:
-		}
-		if err := p.Master.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
-			return err
-		}
-		n, _ := p.Master.Read(buf)
-		p.Output.Reset()
-		p.Output.Write(buf[:n])
-	}
 }
