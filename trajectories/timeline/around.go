@@ -19,8 +19,8 @@ func around(r trajectories.Record) (kind Kind, said string) {
 		_ = with(r, func(_ trajectories.Record, i trajectories.Import) { note(importText(i)) }) // else nothing is shown
 	case trajectories.TypeScrub:
 		_ = with(r, func(_ trajectories.Record, s trajectories.Scrub) {
-			note(fmt.Sprintf("scrub: the repository holds nothing but HEAD and its history (%d commits; %d objects and %d refs removed)",
-				s.Commits, s.ObjectsRemoved, s.RefsRemoved))
+			note(fmt.Sprintf("scrub: the repository holds nothing but HEAD and its history "+
+				"(%d commits; %d objects and %d refs removed)", s.Commits, s.ObjectsRemoved, s.RefsRemoved))
 			if !s.OK {
 				alarm(strings.TrimSuffix("scrub: the repository may hold more than its HEAD: "+s.Error, ": "))
 			}
@@ -79,15 +79,16 @@ func importText(i trajectories.Import) string {
 
 // compactionText says what the model is shown from here on, and in place of what.
 func compactionText(c trajectories.Compaction) string {
-	text := fmt.Sprintf("compaction (%s): from here on the model is shown %s in place of %d, about %s tokens instead of %s",
-		c.Policy, text.Count(c.MessagesAfter, "message"), c.MessagesBefore, Amount(c.TokensAfter), Amount(c.TokensBefore))
+	said := fmt.Sprintf("compaction (%s): from here on the model is shown %s in place of %d, ",
+		c.Policy, text.Count(c.MessagesAfter, "message"), c.MessagesBefore)
+	said += fmt.Sprintf("about %s tokens instead of %s", Amount(c.TokensAfter), Amount(c.TokensBefore))
 	if c.Fallback != "" {
-		text += "; extracts stand for summaries: " + c.Fallback
+		said += "; extracts stand for summaries: " + c.Fallback
 	}
 	for _, r := range c.Replaced {
-		text += "\n" + r.Message.Content
+		said += "\n" + r.Message.Content
 	}
-	return text
+	return said
 }
 
 func limitsText(l trajectories.Limits) string {

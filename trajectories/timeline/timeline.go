@@ -173,7 +173,8 @@ func (t *Timeline) Add(r trajectories.Record) error {
 	case trajectories.TypeHeader:
 		if err = json.Unmarshal(r.Data, &t.Header); err == nil && t.Header.Origin != nil {
 			o := t.Header.Origin
-			t.add(r, Note, "", fmt.Sprintf("branches off attempt %d of %s (run %s) after step %d", o.Attempt, o.InstanceID, o.Run, o.Step))
+			t.add(r, Note, "", fmt.Sprintf("branches off attempt %d of %s (run %s) after step %d",
+				o.Attempt, o.InstanceID, o.Run, o.Step))
 		}
 	case trajectories.TypeMessage:
 		err = with(r, t.message)
@@ -182,7 +183,7 @@ func (t *Timeline) Add(r trajectories.Record) error {
 	case trajectories.TypeExecution:
 		err = with(r, t.execution)
 	case trajectories.TypeTool:
-		err = with(r, func(_ trajectories.Record, c trajectories.ToolCall) { t.tools = append(t.tools, toolItems(&c)...) })
+		err = with(r, t.tool)
 	case trajectories.TypeResume:
 		t.resume(r)
 	case trajectories.TypeDiff:
@@ -297,7 +298,8 @@ func labelOf(m trajectories.Message) (kind Kind, label string, failed bool) {
 // reply begins a step. Its commands stand in it at once, without results.
 func (t *Timeline) reply(r trajectories.Record, m trajectories.Message) {
 	s := &Step{
-		Number: len(t.Steps), Cost: t.Cost, Tokens: t.Usage.Prompt + t.Usage.Completion, Time: r.Time, call: t.call, record: r.ID,
+		Number: len(t.Steps), Time: r.Time, call: t.call, record: r.ID,
+		Cost: t.Cost, Tokens: t.Usage.Prompt + t.Usage.Completion,
 	}
 	t.call = nil
 	t.Steps = append(t.Steps, s)
@@ -379,7 +381,8 @@ func (t *Timeline) resume(r trajectories.Record) {
 	}
 	s := t.last()
 	s.Items = slices.DeleteFunc(s.Items, func(it *Item) bool {
-		return it.record > r.Parent && it.Kind != Alarm && it.Kind != Note && (it.Run == nil || it.Run.Person || s.Number == 0)
+		runsAgain := it.Run != nil && !it.Run.Person && s.Number > 0
+		return it.record > r.Parent && it.Kind != Alarm && it.Kind != Note && !runsAgain
 	})
 	for _, it := range s.Items {
 		if it.Run != nil && it.record > r.Parent {
@@ -392,6 +395,10 @@ func (t *Timeline) resume(r trajectories.Record) {
 	slices.Reverse(alarms)
 	s.Items = append(s.Items, alarms...)
 	t.add(r, Note, "", "the attempt was interrupted, and went on")
+}
+
+func (t *Timeline) tool(_ trajectories.Record, c trajectories.ToolCall) {
+	t.tools = append(t.tools, toolItems(&c)...)
 }
 
 // flush shows what a command asked for that never came to its end.

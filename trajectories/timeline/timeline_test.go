@@ -86,7 +86,7 @@ func TestCommands(t *testing.T) {
 	a.say(trajectories.CauseCommand, "The user ran mine.")
 	a.say(trajectories.CauseObservation, "headtail")
 	a.say(trajectories.CauseObservation, "of another command")
-	want(t, a.text(), "= prompts", "start-up command | conda activate", "| exit 0, no output", "prompt | Do it."[:0]+"user prompt | Do it.",
+	want(t, a.text(), "= prompts", "start-up command | conda activate", "| exit 0, no output", "user prompt | Do it.",
 		"=  exit 0, exit 1, exit 0 $0.25 so far 10 tokens so far 10 in, 0 out", "| I look.",
 		"| ls", "| exit 0, 2 bytes", "| x", "asked for mini-tool note a | exit 2, 0.0s, 0 bytes", "| no",
 		"| cat x", "| exit 1, timed out, 8 bytes of 1.0k, the middle left out", "| head", "| ... 1.0k bytes left out ...", "| tail",

@@ -87,7 +87,8 @@ func (it *Item) Ending() string {
 
 // row is what a filter needs.
 func (it *Item) row() filter.Row {
-	return filter.Row{ID: it.Name(), Status: []string{it.Ending(), string(it.State), string(it.Class)}, Verdict: it.Verdict, Cost: it.Cost}
+	status := []string{it.Ending(), string(it.State), string(it.Class)}
+	return filter.Row{ID: it.Name(), Status: status, Verdict: it.Verdict, Cost: it.Cost}
 }
 
 // take fills in how an attempt ended, or what it has come to.
@@ -204,14 +205,16 @@ func ParseSorting(s string) (Sorting, error) {
 	for _, f := range SortFields() {
 		names = append(names, string(f))
 	}
-	return Sorting{}, fmt.Errorf("%.40q is nothing to sort by: there is %s, and -FIELD for the other way round", s, strings.Join(names, ", "))
+	return Sorting{}, fmt.Errorf("%.40q is nothing to sort by: there is %s, and -FIELD for the other way round",
+		s, strings.Join(names, ", "))
 }
 
 // sort puts items in order. What has no number comes last, whichever way; those
 // that are equal stay in the order of their names.
 func (s Sorting) sort(items []*Item) {
 	slices.SortFunc(items, func(a, b *Item) int {
-		return cmp.Or(s.compare(a, b), byName(a, b), cmp.Compare(a.Path, b.Path), cmp.Compare(max(a.Row, -a.Row), max(b.Row, -b.Row)))
+		row := cmp.Compare(max(a.Row, -a.Row), max(b.Row, -b.Row))
+		return cmp.Or(s.compare(a, b), byName(a, b), strings.Compare(a.Path, b.Path), row)
 	})
 }
 

@@ -154,15 +154,17 @@ func (l *list) columns(width int) []column {
 		{"STEPS", "steps", 5, true, func(it *Item) string { return numberOr(it, "steps", strconv.Itoa(it.Steps)) }},
 		{"COST", "cost", 7, true, costOf},
 		{"TIME", "time", 7, true, func(it *Item) string { return numberOr(it, "time", timeline.Clock(it.Took)) }},
-		{"TOKENS", "tokens", 6, true, func(it *Item) string { return numberOr(it, "tokens", timeline.Amount(it.Tokens)) }},
+		{"TOKENS", "tokens", 6, true, tokensOf},
 		{"FLAGS", "flags", 40, false, (*Item).flags},
 	}
 	const least, gap = 24, 2
 	if n := l.wide["model"]; n > 0 {
-		all = slices.Insert(all, 4, column{"MODEL", "model", max(5, min(n, mostNamed)), false, func(it *Item) string { return it.Model }})
+		named := func(it *Item) string { return it.Model }
+		all = slices.Insert(all, 4, column{"MODEL", "model", max(5, min(n, mostNamed)), false, named})
 	}
 	if n := l.wide["run"]; n > 0 {
-		all = slices.Insert(all, 0, column{"RUN", "run", max(3, min(n, mostNamed)), false, func(it *Item) string { return l.runs[it] }})
+		named := func(it *Item) string { return l.runs[it] }
+		all = slices.Insert(all, 0, column{"RUN", "run", max(3, min(n, mostNamed)), false, named})
 	}
 	room := width - least - 1
 	var cols []column
@@ -193,6 +195,8 @@ func numberOr(it *Item, f Field, text string) string {
 	}
 	return ""
 }
+
+func tokensOf(it *Item) string { return numberOr(it, "tokens", timeline.Amount(it.Tokens)) }
 
 func costOf(it *Item) string {
 	switch {

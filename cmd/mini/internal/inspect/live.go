@@ -49,7 +49,9 @@ func Run(ctx context.Context, c Config) error {
 	signal.Ignore(os.Interrupt)          // no other part of the program hears of it
 	signal.Notify(signals, os.Interrupt) // and a pager does not inherit that
 	defer signal.Stop(signals)
-	err = screen.New(c.Terminal).Hold(ctx, func(ctx context.Context, suspend func()) error { return m.show(ctx, c.Terminal, suspend) })
+	err = screen.New(c.Terminal).Hold(ctx, func(ctx context.Context, suspend func()) error {
+		return m.show(ctx, c.Terminal, suspend)
+	})
 	if err == nil && len(m.list.items) == 0 && !m.list.walking && !m.list.live {
 		if m.list.failed != nil {
 			return m.list.failed

@@ -25,7 +25,8 @@ func alarm(text string) *timeline.Item { return &timeline.Item{Kind: timeline.Al
 func testLog(t *Trajectory) []*timeline.Item {
 	run := t.Item.Run
 	if run == "" {
-		return []*timeline.Item{note("no test log: this file is not in a run of mini's; mini import makes one of it, and mini eval -p RUN judges it")}
+		return []*timeline.Item{note("no test log: this file is not in a run of mini's; " +
+			"mini import makes one of it, and mini eval -p RUN judges it")}
 	}
 	if t.Outcome == nil || !t.Outcome.Class.Counts() {
 		return []*timeline.Item{note("no test log: there is no submission to be judged")}
@@ -35,13 +36,16 @@ func testLog(t *Trajectory) []*timeline.Item {
 		return []*timeline.Item{alarm(err.Error())}
 	}
 	sum := sha256.Sum256(t.Outcome.Submission)
+	submitted := hex.EncodeToString(sum[:])
 	of := func(v verdicts.Verdict) bool { return v.Instance == t.Item.ID && v.Model == t.Header.ModelName }
-	v := newest(found.Verdicts, func(v verdicts.Verdict) bool { return of(v) && v.Basis.PatchSHA256 == hex.EncodeToString(sum[:]) })
+	v := newest(found.Verdicts, func(v verdicts.Verdict) bool { return of(v) && v.Basis.PatchSHA256 == submitted })
 	var items []*timeline.Item
 	if v == nil {
-		v = newest(found.Verdicts, func(v verdicts.Verdict) bool { return of(v) && max(1, v.Sample) == max(1, t.Header.Sample) })
+		sample := max(1, t.Header.Sample)
+		v = newest(found.Verdicts, func(v verdicts.Verdict) bool { return of(v) && max(1, v.Sample) == sample })
 		if v == nil {
-			return []*timeline.Item{note("no test log: nobody has judged this submission; mini eval -p " + run + " does")}
+			text := "no test log: nobody has judged this submission; mini eval -p " + run + " does"
+			return []*timeline.Item{note(text)}
 		}
 		items = append(items, alarm("this verdict is on an earlier submission of the instance"))
 	}

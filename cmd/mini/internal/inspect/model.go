@@ -366,6 +366,7 @@ func (m *view) seek(by int) {
 	case r.seek(by):
 		m.say(false, "%q", r.text)
 	default:
-		m.say(true, "%q is not in %s", r.text, [...]string{theSteps: "this trajectory", thePatch: "the patch", theLog: "this log"}[r.sight])
+		where := [...]string{theSteps: "this trajectory", thePatch: "the patch", theLog: "this log"}[r.sight]
+		m.say(true, "%q is not in %s", r.text, where)
 	}
 }

@@ -71,8 +71,9 @@ func Print(ctx context.Context, w io.Writer, p Printing) (notes []string, err er
 	case p.JSON:
 		err = l.json(out)
 	case p.Step != nil && len(l.visible) != 1:
-		return notes, &ErrNothing{Why: fmt.Sprintf("--step is for one trajectory, and here are %d; name a file", len(l.visible))}
-	case src.Single() && len(l.visible) > 0 && !slices.ContainsFunc(l.visible, func(it *Item) bool { return it.Row >= 0 }):
+		why := fmt.Sprintf("--step is for one trajectory, and here are %d; name a file", len(l.visible))
+		return notes, &ErrNothing{Why: why}
+	case src.Single() && len(l.visible) > 0 && !slices.ContainsFunc(l.visible, (*Item).isThere):
 		return notes, &ErrNothing{Why: l.visible[0].Problem} // as of all others
 	case len(l.visible) == 1 && (p.Step != nil || src.Single() && len(l.items) == 1):
 		err = p.print(out, l.visible[0])
@@ -82,6 +83,9 @@ func Print(ctx context.Context, w io.Writer, p Printing) (notes []string, err er
 	return notes, cmp.Or(err, out.Flush())
 }
 
+// isThere says that an item stands for a trajectory, and not for a file that has none.
+func (it *Item) isThere() bool { return it.Row >= 0 }
+
 // print is one trajectory.
 func (p Printing) print(w io.Writer, it *Item) error {
 	t, err := Open(it)
@@ -89,7 +93,8 @@ func (p Printing) print(w io.Writer, it *Item) error {
 		return err
 	}
 	if p.Step != nil && (*p.Step < 0 || *p.Step > t.Replies()) {
-		return &ErrNothing{Why: fmt.Sprintf("%s has no step %d: it has %d; 0 are the prompts", p.Path, *p.Step, t.Replies())}
+		why := fmt.Sprintf("%s has no step %d: it has %d; 0 are the prompts", p.Path, *p.Step, t.Replies())
+		return &ErrNothing{Why: why}
 	}
 	r := &reader{item: it, t: t, pages: t.All()}
 	for i, step := range r.pages {

@@ -156,7 +156,8 @@ func (r *reader) title() (name, facts string) {
 
 // hidden says whether there is reasoning on the page that is not shown.
 func (r *reader) hidden() bool {
-	return !r.reasoning && r.t != nil && slices.ContainsFunc(r.current().Items, func(it *timeline.Item) bool { return it.Kind == timeline.Reasoning })
+	is := func(it *timeline.Item) bool { return it.Kind == timeline.Reasoning }
+	return !r.reasoning && r.t != nil && slices.ContainsFunc(r.current().Items, is)
 }
 
 // seek goes to the next line that has the text, or to the one before, in all steps,

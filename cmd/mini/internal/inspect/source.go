@@ -346,7 +346,8 @@ func (it *Item) judge(all []verdicts.Verdict) {
 func newest(all []verdicts.Verdict, fits func(verdicts.Verdict) bool) *verdicts.Verdict {
 	var found *verdicts.Verdict
 	for i, v := range all {
-		if v.Model != evaluate.GoldModel && v.Model != evaluate.NoopModel && fits(v) && (found == nil || v.Written.After(found.Written)) {
+		baseline := v.Model == evaluate.GoldModel || v.Model == evaluate.NoopModel
+		if !baseline && fits(v) && (found == nil || v.Written.After(found.Written)) {
 			found = &all[i]
 		}
 	}

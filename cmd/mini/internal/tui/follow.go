@@ -104,7 +104,8 @@ func (p *follow) layout(width int) {
 		}
 	}
 	if p.past {
-		p.lines = slices.Insert(p.lines, 0, faint(cut(" what came before is left out here; mini inspect has it", width)))
+		said := faint(cut(" what came before is left out here; mini inspect has it", width))
+		p.lines = slices.Insert(p.lines, 0, said)
 	}
 	if p.up > 0 {
 		p.up = max(0, p.up+len(p.lines)-before)

@@ -234,7 +234,8 @@ func colour(kind timeline.Kind, line string) string {
 
 func patchColour(line string) string {
 	switch {
-	case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "index "):
+	case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "),
+		strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
 		return Bold(line)
 	case strings.HasPrefix(line, "@@"):
 		return Coloured(ansi.Cyan, line)
