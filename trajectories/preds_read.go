@@ -96,7 +96,7 @@ func ParsePredictions(name string, data []byte) (Predictions, error) {
 	if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
 		return Predictions{}, fmt.Errorf("read predictions %s: it is packed; unpack it with gunzip first", name)
 	}
-	r := predReader{place: map[string]int{}, lines: map[string]int{}}
+	r := predReader{place: map[string]int{}, from: map[string]jsonValue{}}
 	err := eachValue(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), r.value)
 	if err != nil {
 		return Predictions{}, fmt.Errorf("read predictions %s: %w", name, err)
@@ -107,39 +107,40 @@ func ParsePredictions(name string, data []byte) (Predictions, error) {
 // predReader collects predictions.
 type predReader struct {
 	read  Predictions
-	place map[string]int // id -> index in the list
-	lines map[string]int // id -> line of the prediction that counts so far
+	place map[string]int       // id -> index in the list
+	from  map[string]jsonValue // id -> the prediction that counts so far
 }
 
 // value takes one value of the file: a prediction, a list, or an object of
 // them.
 func (r *predReader) value(v jsonValue) error {
-	switch v.data[0] {
-	case '[':
-		for _, item := range v.members {
+	switch v.kind() {
+	case "a list":
+		for _, item := range v.members() {
 			if err := r.add("", item); err != nil {
 				return err
 			}
 		}
 		return nil
-	case '{':
+	case "an object":
 	default:
 		return v.wrong("an object or a list of predictions is needed, found %s", v.kind())
 	}
-	var objects int
-	for _, m := range v.members {
-		if m.key == "instance_id" {
+	members, objects := 0, 0
+	for key, m := range v.members() {
+		if key == "instance_id" {
 			return r.add("", v)
 		}
-		if m.data[0] == '{' {
+		members++
+		if m.kind() == "an object" {
 			objects++
 		}
 	}
-	if objects == 0 && len(v.members) > 0 {
+	if objects == 0 && members > 0 {
 		return v.wrong("instance_id is missing")
 	}
-	for _, m := range v.members {
-		if err := r.add(m.key, m); err != nil {
+	for key, m := range v.members() {
+		if err := r.add(key, m); err != nil {
 			return err
 		}
 	}
@@ -163,18 +164,22 @@ func (r *predReader) add(key string, v jsonValue) error {
 	}
 	at, again := r.place[p.InstanceID]
 	if again {
-		r.warn(v, "%.100q is predicted again; this one counts, not the one of line %d", p.InstanceID, r.lines[p.InstanceID])
+		r.warn(v, "%.100q is predicted again; this one counts, not the one of line %d", p.InstanceID, lineAt(v.text, r.from[p.InstanceID].from))
 		r.read.List[at] = p
 	} else {
-		if len(r.read.List) == maxMembers {
-			return v.wrong("more than %d predictions", maxMembers)
+		if len(r.read.List) == maxPredictions {
+			return v.wrong("more than %d predictions", maxPredictions)
 		}
 		r.place[p.InstanceID] = len(r.read.List)
 		r.read.List = append(r.read.List, p)
 	}
-	r.lines[p.InstanceID] = v.line
+	r.from[p.InstanceID] = v
 	return nil
 }
+
+// maxPredictions bounds what is held of a file: a prediction takes far more memory
+// than the few bytes that it may take there.
+const maxPredictions = 1_000_000
 
 // maxWarnings bounds what a file can make us say.
 const maxWarnings = 100
@@ -189,7 +194,7 @@ func (r *predReader) warn(v jsonValue, format string, args ...any) {
 }
 
 func readPrediction(v jsonValue) (Prediction, error) {
-	if v.data[0] != '{' {
+	if v.kind() != "an object" {
 		return Prediction{}, v.wrong("a prediction is an object, found %s", v.kind())
 	}
 	var p Prediction
@@ -197,24 +202,23 @@ func readPrediction(v jsonValue) (Prediction, error) {
 		name string
 		into *string
 	}{{"instance_id", &p.InstanceID}, {"model_name_or_path", &p.Model}, {"model_patch", &p.Patch}}
-	fields, err := fieldsOf(v.data, known[0].name, known[1].name, known[2].name)
-	if err != nil {
-		return p, v.wrong("%v", err)
+	fields := map[string]json.RawMessage{} // the last of each name counts, as in Python
+	for key, m := range v.members() {
+		if key == known[0].name || key == known[1].name || key == known[2].name {
+			fields[key] = m.data()
+		}
 	}
 	for _, f := range known {
-		raw, ok := fields[f.name]
-		null := !ok || string(raw) == "null"
-		if f.into == &p.Patch {
-			p.Null = null
-		}
-		if null {
+		raw, kind := fields[f.name], KindOf(fields[f.name])
+		if kind == "nothing" || kind == "null" {
+			p.Null = p.Null || f.into == &p.Patch
 			continue
 		}
-		if field := (jsonValue{data: raw}); raw[0] != '"' {
-			return p, v.wrong("%s: a string is needed, found %s", f.name, field.kind())
+		if kind != "a string" {
+			return p, v.wrong("%s: a string is needed, found %s", f.name, kind)
 		}
 		if err := json.Unmarshal(raw, f.into); err != nil {
-			return p, v.wrong("%s: %v", f.name, err)
+			return p, v.wrong("%s: %w", f.name, err)
 		}
 		if strings.ContainsRune(*f.into, utf8.RuneError) && halfRune(raw) {
 			return p, v.wrong("%s: half of a surrogate pair, which is no text", f.name)
