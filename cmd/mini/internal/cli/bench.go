@@ -36,34 +36,16 @@ func newBench(kill context.Context, s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench --subset SET",
 		Short: "Let the agent work on a dataset, each row in a container",
-		Long:  `Lets the agent work on the rows of a dataset. With the same -o it goes on.`,
+		Long: `Lets the agent work on the rows of a dataset, each in a sandbox of its own. With
+the -o of an earlier run it goes on with that.`,
 		Example: `  mini bench --subset demo
   mini bench --subset verified --slice 0:20 -w 8 -m gpt-5-mini -o runs/first`,
-		Annotations: map[string]string{groupsKey: "rows: subset+split instance filter+slice shuffle+seed; " +
-			"model: model+local model-class+replies profile cost-limit+no-autosubmit total-cost-limit+total-calls; sandbox: environment-class+empty-folder workers+network keep+image-budget; " +
-			"run: output+redo-existing attempts+resume-attempts+force eval+eval-workers config+dry-run max-consecutive-provider-failures; " +
-			"output: progress+json+events"},
 		Aliases: []string{"swebench"},
 		Args:    benchArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), kill, s, o) },
 	}
 	o.flags(cmd.Flags())
-	for name, usage := range jointUsages {
-		cmd.Flags().Lookup(name).Usage = usage
-	}
 	return cmd
-}
-
-// jointUsages are the texts of the lines on which the help of mini bench has two
-// flags. Other commands have the flags alone.
-var jointUsages = map[string]string{
-	"config":            "YAML `FILE` or key.sub=value; plan only",
-	"environment-class": "`NAME`; no repository",
-	"cost-limit":        "`USD` each (3); no diff at a limit",
-	"workers":           "`N` at once (1); NAME: none, bridge ...",
-	"filter":            "ids that begin with `RE`; then rows S",
-	"output":            "`FOLDER`; all again, keeping all",
-	"attempts":          "`N` each (1); go on inside",
 }
 
 // flags are those of mini bench; mini doctor takes them too.
@@ -71,39 +53,36 @@ func (o *benchOptions) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	o.subsetFlags.flags(f)
 	o.configFlags.flags(f)
-	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the run")
-	f.IntP("workers", "w", 1, "`N` instances at once (default 1)")
-	f.IntP("attempts", "k", 1, "`N` results for each instance (default 1)")
-	f.Lookup("model").Usage = "`NAME`; SERVER: ollama, vllm, URL"
-	f.Lookup("local").Usage = "`SERVER` here"
-	f.Lookup("model-class").Usage = "`NAME`: openai, anthropic, scripted"
-	f.String("replies", "", "`R`: file of replies for a scripted model; \"wrong\": the demo's")
+	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the run (default: a new one below mini-runs/)")
+	f.IntP("workers", "w", 1, "number of instances to run in parallel")
+	f.IntP("attempts", "k", 1, "number of attempts for each instance")
+	f.String("replies", "", "`FILE` of replies for a scripted model; \"wrong\" stands for the demo's wrong ones")
 	f.BoolVar(&o.emptyFolder, "empty-folder", false, "begin in an empty folder where a row's repository is not here")
-	f.String("network", "", "`NAME`: none (default), bridge ...")
-	f.String("keep", "", "`W` stay: none, failed, all; S as 80GB")
-	f.String("image-budget", "", "`S` of room for pulled images, as 80GB")
-	f.Float64("total-cost-limit", 0, "`USD` and N of the whole run")
-	f.Int("total-calls", 0, "`N` calls of the model in the whole run")
-	f.Int("max-consecutive-provider-failures", 5, "`N` in a row end it (5)")
+	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")
+	f.String("keep", "", "sandboxes to keep at the end: none, failed or all")
+	f.String("image-budget", "", "disk space for pulled images, as 80GB")
+	f.Float64("total-cost-limit", 0, "cost limit of the whole run in `USD` (0: none)")
+	f.Int("total-calls", 0, "limit of model calls in the whole run (0: none)")
+	f.Int("max-consecutive-provider-failures", 5, "end the run after this many provider failures in a row (0: never)")
 	o.selectionFlags(f)
 	f.Bool("resume-attempts", false, "go on inside attempts that were stopped")
 	f.BoolVar(&o.force, "force", false, "with --resume-attempts: also past commands that diverge")
-	f.Bool("eval", false, "judge submissions, N patches at once")
-	f.Int("eval-workers", 0, "`N` patches at once (default half the cores)")
-	f.BoolVar(&o.redo, "redo-existing", false, "all again, keeping all; or only plan")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would run, and run nothing")
-	f.StringVar(&o.progress, "progress", "", "`HOW`: live, plain, json, none")
+	f.Bool("eval", false, "evaluate the patches while the run goes on")
+	f.Int("eval-workers", 0, "number of patches to evaluate in parallel (default half the cores)")
+	f.BoolVar(&o.redo, "redo-existing", false, "run instances that have results again; earlier results stay")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would run, and run nothing")
+	f.StringVar(&o.progress, "progress", "", "how to show progress: live, plain, json or none")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON on stdout")
 	eventsFlag(f, &o.events)
 }
 
 // selectionFlags pick rows of the subsets; mini images takes them too.
 func (o *benchOptions) selectionFlags(f *pflag.FlagSet) {
-	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "only this `ID`; repeatable")
-	f.StringVar(&o.selection.Filter, "filter", "", "only ids that begin with `RE`")
-	f.StringVar(&o.selection.Slice, "slice", "", "rows `S`, as in Python: A:B:STEP")
-	f.BoolVar(&o.selection.Shuffle, "shuffle", false, "mix first, alike for a seed")
-	f.Uint64Var(&o.selection.Seed, "seed", 42, "`N` for --shuffle")
+	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "run only the instance with this `ID`; repeatable")
+	f.StringVar(&o.selection.Filter, "filter", "", "run only instances whose id begins with this `REGEXP`")
+	f.StringVar(&o.selection.Slice, "slice", "", "run only these rows, as in Python: A:B or A:B:STEP")
+	f.BoolVar(&o.selection.Shuffle, "shuffle", false, "shuffle the rows before --slice")
+	f.Uint64Var(&o.selection.Seed, "seed", 42, "seed of --shuffle")
 }
 
 // benchArgs knows what somebody meant who left out --subset.

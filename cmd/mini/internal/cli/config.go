@@ -57,7 +57,7 @@ A KEY shows only that setting, or that section.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.flags(f)
-	f.IntP("workers", "w", 1, "`N` instances at once")
+	f.IntP("workers", "w", 1, "number of instances to run in parallel")
 	f.BoolVar(&asJSON, "json", false, "print a list of {key, value, origin}")
 	return cmd
 }

@@ -39,9 +39,6 @@ but starts nothing, fetches nothing and costs nothing.`,
 		Example: `  mini doctor
   mini doctor --subset verified --slice 0:50 -w 8 -m gpt-5-mini
   mini doctor --json`,
-		Annotations: map[string]string{groupsKey: "rows: subset split instance filter slice shuffle+seed; " +
-			"model: model+local model-class+replies profile total-cost-limit+total-calls; sandbox: environment-class workers network keep+image-budget; " +
-			"run: output attempts eval+eval-workers config max-consecutive-provider-failures; output: json"},
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
 	}

@@ -40,8 +40,6 @@ func newEval(kill context.Context, s Streams) *cobra.Command {
 PREDS is a file of predictions, the folder of a run, gold or noop.`,
 		Example: `  mini eval --subset verified -p preds.json -w 4
   mini eval -p runs/first                 what a run submitted, in its folder`,
-		Annotations: map[string]string{groupsKey: "patches: predictions skip-unknown trust-logs; rows: subset split instance filter+slice; " +
-			"sandbox: workers timeout eval-network; run: output run-id rerun-failed cache config dry-run; output: progress+json"},
 		Args: evalArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runEval(cmd.Context(), kill, s, o) },
 	}
@@ -51,24 +49,24 @@ PREDS is a file of predictions, the folder of a run, gold or noop.`,
 
 func (o *evalOptions) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringVarP(&o.patches, "predictions", "p", "", "a file, a run, gold or noop: `PREDS`")
-	f.BoolVar(&o.skipUnknown, "skip-unknown", false, "pass over what cannot be graded")
+	f.StringVarP(&o.patches, "predictions", "p", "", "patches to evaluate: a `FILE`, a run's folder, gold or noop")
+	f.BoolVar(&o.skipUnknown, "skip-unknown", false, "skip predictions that cannot be graded")
 	f.BoolVar(&o.trustLogs, "trust-logs", false, "grade logs that came with the folder")
 	o.subsetFlags.flags(f)
-	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "only this `ID`; repeatable")
-	f.StringVar(&o.selection.Filter, "filter", "", "ids that begin with `RE`; then rows S")
-	f.StringVar(&o.selection.Slice, "slice", "", "rows `S`, as in Python: A:B:STEP")
-	f.IntP("workers", "w", 0, "`N` at once (default half the cores)")
-	f.Float64("timeout", 0, "`S` seconds for the tests (1800)")
-	f.String("eval-network", "", "`NAME`: bridge (default) or none")
-	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` (that of the run, or in mini-runs/)")
-	f.StringVar(&o.runID, "run-id", defaultRunID, "`ID` in logs/run_evaluation (mini)")
-	f.Int("rerun-failed", 0, "`N` more runs of what failed")
+	f.StringArrayVarP(&o.selection.IDs, "instance", "i", nil, "evaluate only the instance with this `ID`; repeatable")
+	f.StringVar(&o.selection.Filter, "filter", "", "evaluate only instances whose id begins with this `REGEXP`")
+	f.StringVar(&o.selection.Slice, "slice", "", "evaluate only these rows, as in Python: A:B or A:B:STEP")
+	f.IntP("workers", "w", 0, "number of patches to evaluate in parallel (default half the cores)")
+	f.Float64("timeout", 0, "limit for the tests of an instance in `SECONDS` (default 1800)")
+	f.String("eval-network", "", "container network: bridge or none (default \"bridge\")")
+	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the verdicts (default: that of the run, or one below mini-runs/)")
+	f.StringVar(&o.runID, "run-id", defaultRunID, "name of the run in logs/run_evaluation")
+	f.Int("rerun-failed", 0, "number of times to run failed tests again")
 	f.String("cache", "", "`FOLDER` of verdicts that runs share")
 	o.set, o.keys = f, map[string]string{"workers": "eval.workers", "timeout": "eval.timeout"}
 	f.StringArrayVarP(&o.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would run, and run nothing")
-	f.StringVar(&o.progress, "progress", "", "`KIND`: plain, json, none; results")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would run, and run nothing")
+	f.StringVar(&o.progress, "progress", "", "how to show progress: plain, json or none")
 	f.BoolVar(&o.json, "json", false, "print the summary as JSON on stdout")
 }
 

@@ -57,8 +57,6 @@ export.json, which says what made them, what was left out and why.`,
   mini export runs/a runs/b --format sharegpt --select shortest -o data/sft
   mini export runs/first --format openai --parquet --shard-size 500MB -o out
   mini export django__django-11099.traj.json --format axolotl -o data/one`,
-		Annotations: map[string]string{groupsKey: "rows: format output parquet reasoning format-errors tool-arguments completion; " +
-			"files: shard-rows shard-size force; " + sieveGroups + "; mini: select workers json"},
 		Args: atLeastOne("the folders of runs, or files of trajectories"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
 	}
@@ -66,16 +64,16 @@ export.json, which says what made them, what was left out and why.`,
 	f.SortFlags = false
 	f.StringVar(&o.Format, "format", "", "`NAME` of the format, as above")
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` to make")
-	f.BoolVar(&o.Parquet, "parquet", false, "parquet files, not lines of JSON")
-	f.StringVar(&o.reasoning, "reasoning", "", "thinking: `W` is keep (default), drop, inline")
-	f.StringVar(&o.faults, "format-errors", "", "bad replies and their answers: `W` is drop (default), keep, mask")
-	f.StringVar(&o.arguments, "tool-arguments", "", "`HOW` they are written: object, text")
-	f.StringVar(&o.completion, "completion", "", "of kto and dpo: `E` is reply (default), rest")
-	f.StringVar(&o.pick, "select", "", "which attempts: `RULE` is all (default), first (of preds), every, resolved, shortest, cheapest, random")
-	f.IntVar(&o.ShardRows, "shard-rows", 0, "a new file after `N` rows")
-	f.StringVar(&o.shardSize, "shard-size", "", "a new file before `SIZE`, as 500MB")
+	f.BoolVar(&o.Parquet, "parquet", false, "write parquet files instead of lines of JSON")
+	f.StringVar(&o.reasoning, "reasoning", "", "thinking of the model: keep, drop or inline (default \"keep\")")
+	f.StringVar(&o.faults, "format-errors", "", "replies in a wrong format, and their answers: drop, keep or mask (default \"drop\")")
+	f.StringVar(&o.arguments, "tool-arguments", "", "how arguments of tool calls are written: object or text")
+	f.StringVar(&o.completion, "completion", "", "completion of kto and dpo rows: reply or rest (default \"reply\")")
+	f.StringVar(&o.pick, "select", "", "which attempts: all, first (of preds), every, resolved, shortest, cheapest or random (default \"all\")")
+	f.IntVar(&o.ShardRows, "shard-rows", 0, "begin a new file after this number of rows")
+	f.StringVar(&o.shardSize, "shard-size", "", "begin a new file before it has this `SIZE`, as 500MB")
 	f.BoolVar(&o.force, "force", false, "replace the export that is there")
-	f.IntVarP(&o.workers, "workers", "w", 0, "`N` attempts at a time (default one a processor)")
+	f.IntVarP(&o.workers, "workers", "w", 0, "number of attempts to read in parallel (default one a processor)")
 	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
 	o.sieve.flags(f)
 	for name, words := range map[string][]string{

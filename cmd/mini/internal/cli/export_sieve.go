@@ -28,33 +28,28 @@ type sieveFlags struct {
 	split            string
 }
 
-// sieveGroups are the flags' groups in help.
-const sieveGroups = "keep: resolved+verdict class repo+model exclude-flagged+flags max-tokens+tokenizer " +
-	"max-steps+min-steps max-format-errors max-per-instance min-per-instance; " +
-	"clean: dedupe secrets allow-test-split; split: split+split-by seed"
-
 func (o *sieveFlags) flags(f *pflag.FlagSet) {
 	o.set = f
-	f.BoolVar(&o.resolved, "resolved", false, "those that tests say solve it; or CLASS,..")
-	f.StringSliceVar(&o.cfg.Verdicts, "verdict", nil, "`CLASS`: resolved, unresolved ..., none")
-	f.StringSliceVar(&o.cfg.Classes, "class", nil, "`C`: submitted, limit (training), or others")
-	f.StringSliceVar(&o.cfg.Repos, "repo", nil, "`R`: owner/name; name, * is any text")
-	f.StringSliceVar(&o.cfg.Models, "model", nil, "`NAME` of the model; * is any text")
-	f.BoolVar(&o.cfg.NoFlagged, "exclude-flagged", false, "not suspect in evaluation; or only F")
-	f.StringSliceVar(&o.cfg.Flags, "flags", nil, "`F`: which suspect ones to leave out")
-	f.Int64Var(&o.cfg.MaxTokens, "max-tokens", 0, "about `N` at most, by their length")
-	f.StringVar(&o.cfg.Tokenizer, "tokenizer", "", "estimate: about, by length")
-	f.IntVar(&o.cfg.MaxSteps, "max-steps", 0, "`N` replies at most, and at least")
-	f.IntVar(&o.cfg.MinSteps, "min-steps", 0, "`N` replies at least")
-	f.IntVar(&o.formatErrors, "max-format-errors", 0, "`N` of an attempt at most (any)")
-	f.IntVar(&o.cfg.PerInstance, "max-per-instance", 0, "`N` attempts on an instance at most")
-	f.IntVar(&o.cfg.MinPerInstance, "min-per-instance", 0, "`N` on it at least, else none of them")
-	f.Float64Var(&o.cfg.Dedupe, "dedupe", 0, "drop later ones that are so alike, as `0.9`")
-	f.StringVar(&o.secrets, "secrets", string(sieve.Redact), "`W`: redact (default), drop, refuse")
-	f.BoolVar(&o.cfg.AllowTests, "allow-test-split", false, "train on test sets all the same")
-	f.StringVar(&o.split, "split", "", "`S`: train=0.95,val=0.05; K: repo")
-	f.StringVar(&o.splitBy, "split-by", string(sieve.ByInstance), "`K` that is not torn: instance, repo")
-	f.Uint64Var(&o.cfg.Seed, "seed", 42, "`N` for --split and --select random")
+	f.BoolVar(&o.resolved, "resolved", false, "keep only attempts that are resolved")
+	f.StringSliceVar(&o.cfg.Verdicts, "verdict", nil, "keep only attempts with this verdict: resolved, unresolved ... or none")
+	f.StringSliceVar(&o.cfg.Classes, "class", nil, "keep only attempts of this `CLASS`: submitted, limit ... (default for training: both)")
+	f.StringSliceVar(&o.cfg.Repos, "repo", nil, "keep only this repository, as owner/name or name; * is any text")
+	f.StringSliceVar(&o.cfg.Models, "model", nil, "keep only attempts of this model; * is any text")
+	f.BoolVar(&o.cfg.NoFlagged, "exclude-flagged", false, "drop attempts that are suspect in evaluation")
+	f.StringSliceVar(&o.cfg.Flags, "flags", nil, "drop only attempts with these `FLAGS` of suspicion")
+	f.Int64Var(&o.cfg.MaxTokens, "max-tokens", 0, "drop attempts with more than about this number of tokens")
+	f.StringVar(&o.cfg.Tokenizer, "tokenizer", "", "how to count tokens: about (by their length)")
+	f.IntVar(&o.cfg.MaxSteps, "max-steps", 0, "drop attempts with more model replies")
+	f.IntVar(&o.cfg.MinSteps, "min-steps", 0, "drop attempts with fewer model replies")
+	f.IntVar(&o.formatErrors, "max-format-errors", 0, "drop attempts with more replies in a wrong format (default any number)")
+	f.IntVar(&o.cfg.PerInstance, "max-per-instance", 0, "keep at most this number of attempts for an instance")
+	f.IntVar(&o.cfg.MinPerInstance, "min-per-instance", 0, "drop instances with fewer attempts")
+	f.Float64Var(&o.cfg.Dedupe, "dedupe", 0, "drop attempts that are so similar to an earlier one, as 0.9")
+	f.StringVar(&o.secrets, "secrets", string(sieve.Redact), "what to do with secrets: redact, drop or refuse")
+	f.BoolVar(&o.cfg.AllowTests, "allow-test-split", false, "also make training data of test sets")
+	f.StringVar(&o.split, "split", "", "write splits, as train=0.95,val=0.05")
+	f.StringVar(&o.splitBy, "split-by", string(sieve.ByInstance), "what a split keeps together: instance or repo")
+	f.Uint64Var(&o.cfg.Seed, "seed", 42, "seed of --split and --select random")
 }
 
 // sieve is what the flags ask for. training says what the rows are for,

@@ -138,15 +138,3 @@ func TestKeysOfThisMachine(t *testing.T) {
 		}
 	}
 }
-
-// TestSieveFlagsHaveGroups holds the groups of help against the flags.
-func TestSieveFlagsHaveGroups(t *testing.T) {
-	o, f := &sieveFlags{}, pflag.NewFlagSet("export", pflag.ContinueOnError)
-	o.flags(f)
-	f.VisitAll(func(f *pflag.Flag) {
-		all := strings.NewReplacer("+", " ", ";", " ").Replace(sieveGroups + " ")
-		if !strings.Contains(all, " "+f.Name+" ") {
-			t.Errorf("--%s is in no group", f.Name)
-		}
-	})
-}

@@ -40,8 +40,6 @@ func newFakeModel(s Streams) *cobra.Command {
 them. Ctrl-C ends it with its books; docs/fake-model.md says more.`,
 		Example: `  mini fake-model --replies replies.yaml --faults 5% --rpm 600
   mini fake-model --fault rate-limit@1,2 --fault cut@5`,
-		Annotations: map[string]string{groupsKey: "serve: replies listen model require-key; go wrong: fault faults plan seed list-faults; " +
-			"limit: rpm+tpm concurrent; say: price books verbose"},
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.list {
@@ -52,22 +50,18 @@ them. Ctrl-C ends it with its books; docs/fake-model.md says more.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.replies, "replies", "", "replies, as of the scripted model: YAML `FILE`, or\na trajectory (default: two steps that submit)")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS` (default 127.0.0.1 with a free port)")
-	f.Lookup("listen").DefValue = ""
-	f.StringArrayVar(&o.models, "model", nil, "a `NAME` that there is; others are not found")
+	f.StringVar(&o.replies, "replies", "", "`FILE` of replies (YAML) or trajectory (default: two steps that submit)")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on; port 0 is a free one")
+	f.StringArrayVar(&o.models, "model", nil, "serve only the model with this `NAME`; repeatable")
 	f.BoolVar(&o.requireKey, "require-key", false, "answer 401 to requests without a key")
 	f.StringArrayVar(&o.fault, "fault", nil, "`NAME` for every request, NAME@1,5 for these")
 	f.StringVar(&o.faults, "faults", "", "`P` as 5%, or 5%:cut,reset, of the requests")
 	f.StringVar(&o.plan, "plan", "", "YAML `FILE` of rules that say what goes wrong")
-	f.Uint64Var(&o.seed, "seed", 0, "`N` for other ones of --faults")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of --faults")
 	f.BoolVar(&o.list, "list-faults", false, "print the names of faults, and end")
-	f.IntVar(&o.limits.RequestsPerMinute, "rpm", 0, "at most `N` requests, or tokens, a minute")
-	f.Int64Var(&o.limits.TokensPerMinute, "tpm", 0, "at most `N` tokens a minute")
-	f.IntVar(&o.limits.Concurrent, "concurrent", 0, "at most `N` requests at a time")
-	for _, name := range []string{"seed", "rpm", "tpm", "concurrent"} {
-		f.Lookup(name).DefValue = ""
-	}
+	f.IntVar(&o.limits.RequestsPerMinute, "rpm", 0, "limit of requests a minute (0: none)")
+	f.Int64Var(&o.limits.TokensPerMinute, "tpm", 0, "limit of tokens a minute (0: none)")
+	f.IntVar(&o.limits.Concurrent, "concurrent", 0, "limit of concurrent requests (0: none)")
 	f.StringVar(&o.price, "price", "", "`USD` per million: input,output,cached,written")
 	f.StringVar(&o.books, "books", "", "write the books to `FILE` (JSON) at the end")
 	f.BoolVar(&o.verbose, "verbose", false, "a line for each request")

@@ -32,10 +32,10 @@ func (c *configFlags) flags(f *pflag.FlagSet) {
 	f.VarP(new(modelFlag), "model", "m", "`NAME` of the model")
 	localFlag(f)
 	profileFlag(f)
-	f.String("model-class", "", "`NAME`: openai, anthropic or scripted")
-	f.String("environment-class", "", "`NAME`: docker, local or bubblewrap")
-	f.Float64P("cost-limit", "l", 0, "`USD` an attempt (default 3; 0: none)")
-	f.Bool("no-autosubmit", false, "at a limit, do not submit the diff")
+	f.String("model-class", "", "client of the model: openai, anthropic or scripted")
+	f.String("environment-class", "", "sandbox: docker, local or bubblewrap")
+	f.Float64P("cost-limit", "l", 0, "cost limit of an attempt in `USD` (default 3; 0: none)")
+	f.Bool("no-autosubmit", false, "do not submit the diff when an attempt reaches a limit")
 	peerFlags(f)
 }
 

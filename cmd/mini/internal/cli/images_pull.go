@@ -52,8 +52,8 @@ for. Exit code 3 says that some could not be pulled.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), s) },
 	}
 	o.flags(cmd.Flags())
-	cmd.Flags().IntVar(&o.atOnce, "at-once", 2, "pull `N` images side by side")
-	cmd.Flags().String("image-budget", "", "`S` of room for pulled images, as 80GB")
+	cmd.Flags().IntVar(&o.atOnce, "at-once", 2, "number of images to pull in parallel")
+	cmd.Flags().String("image-budget", "", "disk space for pulled images, as 80GB")
 	return cmd
 }
 

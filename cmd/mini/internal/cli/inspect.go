@@ -52,7 +52,6 @@ without a field in their ids.`,
   mini inspect runs/first --filter 'status:limit cost>1' --sort -cost
   mini inspect theirs/django__django-11099.traj.json
   mini inspect --plain runs/first/ID --step 3 | grep Error`,
-		Annotations: map[string]string{groupsKey: "list: filter sort all; reading: reasoning+no-reasoning; print: plain json step"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("mini inspect takes one file or folder, not %d; see mini inspect --help", len(args))
@@ -73,8 +72,8 @@ without a field in their ids.`,
 	f.StringVarP(&o.filter, "filter", "f", "", "only what meets these `CONDITIONS`")
 	f.StringVar(&o.sort, "sort", "id", "by this `FIELD`; -FIELD turns it round")
 	f.BoolVarP(&o.all, "all", "a", false, "attempts that do not count too")
-	f.BoolVar(&o.reasoning, "reasoning", false, "show reasoning, or do not (key r)")
-	f.BoolVar(&o.noReasoning, "no-reasoning", false, "hide reasoning")
+	f.BoolVar(&o.reasoning, "reasoning", false, "show the model's reasoning (key r)")
+	f.BoolVar(&o.noReasoning, "no-reasoning", false, "hide the model's reasoning")
 	f.BoolVar(&o.plain, "plain", false, "print, and take no screen")
 	f.BoolVar(&o.json, "json", false, "print the list as JSON, a line each")
 	f.IntVar(&o.step, "step", 0, "print only step `N`; 0: the prompts")

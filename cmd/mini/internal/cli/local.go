@@ -21,7 +21,7 @@ const anyServer = "any"
 
 // localFlag is for commands that run an agent.
 func localFlag(f *pflag.FlagSet) {
-	f.String("local", "", "`SERVER` on this machine: ollama, vllm, llama.cpp or URL")
+	f.String("local", "", "use a model `SERVER` on this machine: ollama, vllm, llama.cpp or a URL")
 	f.Lookup("local").NoOptDefVal = anyServer
 }
 

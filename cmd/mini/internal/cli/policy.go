@@ -62,11 +62,11 @@ With - the command is read from stdin.`,
 	f.SortFlags = false
 	o.set = f
 	f.StringArrayVarP(&o.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
-	f.String("environment-class", "", "`NAME`: docker, local or bubblewrap")
+	f.String("environment-class", "", "sandbox: docker, local or bubblewrap")
 	f.BoolVar(&o.bench, "bench", false, "the rules of mini bench, not those of mini")
 	f.StringVar(&o.dir, "dir", "", "`DIR` where it would run (default: here, or /testbed)")
-	f.IntVar(&o.step, "step", 1, "`N` calls of the model were made (default 1)")
-	f.Float64Var(&o.cost, "cost", 0, "`USD` were spent (default 0)")
+	f.IntVar(&o.step, "step", 1, "number of model calls made before")
+	f.Float64Var(&o.cost, "cost", 0, "cost before the command in `USD`")
 	f.BoolVar(&o.asks, "ask-decider", false, "also ask the decider, as a run would")
 	f.BoolVar(&o.json, "json", false, "print the decision and the parts as JSON")
 	return cmd

@@ -23,7 +23,7 @@ func profileDirs() []string {
 
 // profileFlag lets a command take a profile.
 func profileFlag(f *pflag.FlagSet) {
-	f.String("profile", "", "`NAME`: coder, reviewer, benchmark, FILE")
+	f.String("profile", "", "`NAME` of a profile (coder, reviewer, benchmark), or its file")
 }
 
 // profile is the one that was asked for; "" where none was, or the command takes

@@ -45,8 +45,6 @@ there is run again, and what follows is a new attempt in the run of -o.`,
   mini replay runs/first -i minidemo__ledger-17 --json
   mini replay theirs.traj.json -c environment.image=python:3.12
   mini replay runs/first -i ID --from-step 4 -m gpt-5-mini -o runs/branch`,
-		Annotations: map[string]string{groupsKey: "which: instance attempt subset+split; sandbox: environment-class yes config network workers; " +
-			"output: output json stop-at-first; go on: from-step model+replies local model-class cost-limit force"},
 		Args: atLeastOne("trajectories, or folders of runs"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), kill, s, o, args) },
 	}
@@ -57,24 +55,24 @@ there is run again, and what follows is a new attempt in the run of -o.`,
 func (o *replayOptions) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	o.set = f
-	f.StringArrayVarP(&o.instances, "instance", "i", nil, "of runs, only this `ID`; repeatable")
-	f.IntVar(&o.attempt, "attempt", 0, "of runs, attempt `N`, not the one that counts")
+	f.StringArrayVarP(&o.instances, "instance", "i", nil, "of runs, replay only the instance with this `ID`; repeatable")
+	f.IntVar(&o.attempt, "attempt", 0, "of runs, replay this attempt instead of the one that counts")
 	o.subsetFlags.flags(f)
 	f.Lookup("subset").Usage = "`SET` with the rows: images, repositories"
-	f.String("environment-class", "", "`NAME`: docker, bubblewrap or local, not as recorded")
+	f.String("environment-class", "", "sandbox: docker, bubblewrap or local (default: as recorded)")
 	f.BoolVarP(&o.yes, "yes", "y", false, "trust the commands: local runs them on this machine itself")
 	f.StringArrayVarP(&o.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
-	f.String("network", "", "`NAME`: none (default), bridge ...")
-	f.IntP("workers", "w", 1, "`N` attempts at once (default 1)")
+	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")
+	f.IntP("workers", "w", 1, "number of attempts to replay in parallel")
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` for replay.json, or the run of branches")
 	f.BoolVar(&o.json, "json", false, "print the findings as JSON on stdout")
 	f.BoolVar(&o.stopAtFirst, "stop-at-first", false, "leave an attempt at its first divergence")
-	f.IntVar(&o.step, "from-step", 0, "after `N` model calls, a model goes on")
-	f.StringP("model", "m", "", "`NAME` of the model; R: its replies")
-	f.String("replies", "", "`R`: file of replies for a scripted model")
+	f.IntVar(&o.step, "from-step", 0, "let a model go on after this number of model calls")
+	f.StringP("model", "m", "", "`NAME` of the model that goes on")
+	f.String("replies", "", "`FILE` of replies for a scripted model")
 	localFlag(f)
-	f.String("model-class", "", "`NAME`: openai, anthropic or scripted")
-	f.Float64P("cost-limit", "l", 0, "`USD` of its own (as recorded; 0: none)")
+	f.String("model-class", "", "client of the model: openai, anthropic or scripted")
+	f.Float64P("cost-limit", "l", 0, "cost limit in `USD` of what goes on (default: as recorded; 0: none)")
 	f.BoolVar(&o.force, "force", false, "go on also where the history does not happen again")
 }
 

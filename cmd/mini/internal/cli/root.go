@@ -28,7 +28,6 @@ current folder, or on hundreds of benchmark instances in containers.`,
   mini bench --subset demo                      five small repositories, no key
   mini bench --subset verified -w 8 -m gpt-5-mini -o runs/first
   mini doctor                                   is this machine ready?`,
-		Annotations:   map[string]string{groupsKey: "task: task yolo continue exit-immediately plain output events; with: model local model-class profile cost-limit environment-class config no-autosubmit; mini: version"},
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -49,7 +48,6 @@ current folder, or on hundreds of benchmark instances in containers.`,
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	setHelp(root)
 	root.SetFlagErrorFunc(flagError)
 	opts.flags(root.Flags())
 	visualFlag(root.Flags())
@@ -61,6 +59,7 @@ current folder, or on hundreds of benchmark instances in containers.`,
 	root.AddCommand(newImport(s), newExport(s), newTrajectories(s))                                        //nolint:contextcheck // as above
 	root.AddCommand(newFakeModel(s), newPolicyCommand(s), newSkills(s), newNotes(s))                       //nolint:contextcheck // as above
 	root.AddCommand(newPeerCommands()...)
+	setHelp(root)
 	setCompletions(root)
 	return root
 }

@@ -29,8 +29,8 @@ type subsetFlags struct {
 }
 
 func (o *subsetFlags) flags(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.subsets, "subset", nil, "`SET`: alias, org/name, path, -; repeats")
-	f.StringVar(&o.split, "split", "", "`NAME`: test, dev ... (or its usual)")
+	f.StringArrayVar(&o.subsets, "subset", nil, "dataset: an alias, org/name of the hub, a path, or - for stdin; repeatable")
+	f.StringVar(&o.split, "split", "", "split of the dataset, as test or dev (default: its usual one)")
 }
 
 // open finds every set that was named, fetching what is not in the cache.

@@ -53,7 +53,7 @@ where a file has problems or cannot be read.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.atif, "atif", "1.8", "`VERSION` of the rules for ATIF files, 1.7 or 1.8")
+	f.StringVar(&o.atif, "atif", "1.8", "`VERSION` of the rules for ATIF files: 1.7 or 1.8")
 	f.BoolVar(&o.json, "json", false, "print one JSON document on stdout")
 	return cmd
 }
