@@ -42,17 +42,20 @@ view=$(go test -run '^$' -bench View -benchtime 1x ./cmd/mini/internal/tui | awk
 : "${view:?the benchmark of the view has no figure}"
 bar "processor time of the view, of one core" "$(printf '%.2f' "$view")" 2 %
 
-CGO_ENABLED=0 go build -o "$tmp/mini-bench" ./cmd/mini-bench
-"$tmp/mini-bench" journal || failed=$?
-if [[ -z ${PARTS:-} ]]; then
-	"$tmp/mini-bench" -mini bin/mini export || failed=$?
-fi
+echo "== saving a step, of 800 with 10 KB of output each, without fsync"
+step=$(go test -run '^$' -bench Append/800 ./trajectories | awk '{ for (i = 2; i <= NF; i++) if ($i == "µs/step") print $(i - 1) }')
+: "${step:?the benchmark of the journal has no figure}"
+bar "saving a step" "$step" 150 µs
+
+echo "== export"
+go test -run '^$' -bench 'Run$' ./trajectories/export | grep MB/s
 
 if ! scripts/engine.sh; then
 	echo "the other bars need a container engine"
 	exit "$failed"
 fi
 
+CGO_ENABLED=0 go build -o "$tmp/mini-bench" ./cmd/mini-bench
 "$tmp/mini-bench" -mini bin/mini -image "$image" ${PARTS:-step ask batch life flood many scrub} || failed=$?
 
 exit "$failed"

@@ -6,7 +6,7 @@
 // of one run can be compared; those of two runs, on a machine that has other
 // work, cannot.
 //
-//	mini-bench -mini bin/mini -image mini-base:latest -run /var/tmp/journals [journal export inspect step ask batch life flood many scrub]
+//	mini-bench -mini bin/mini -image mini-base:latest [step ask batch life flood many scrub]
 //
 // Each bar is printed as held or missed; the exit code is 1 when one is missed.
 package main
@@ -27,7 +27,6 @@ import (
 type bench struct {
 	mini  string // the program
 	image string
-	run   string // a folder of made-up journals to export, which stays; empty for one that goes
 	// repository is a folder of scripts/big-repository.sh, which stays; empty for one
 	// that goes.
 	repository string
@@ -43,7 +42,6 @@ type part struct {
 
 // parts are in the order in which they are measured.
 var parts = []part{
-	{"journal", (*bench).journal},
 	{"step", (*bench).step},
 	{"ask", (*bench).ask},
 	{"batch", (*bench).batch},
@@ -51,8 +49,6 @@ var parts = []part{
 	{"flood", (*bench).flood},
 	{"many", (*bench).many},
 	{"scrub", (*bench).scrub},
-	{"export", (*bench).export},
-	{"inspect", (*bench).inspect},
 }
 
 func main() {
@@ -64,14 +60,9 @@ func main() {
 		exitOn(err)
 		return
 	}
-	if len(os.Args) > 1 && os.Args[1] == deriveCommand {
-		exitOn(derive(os.Args[2:]))
-		return
-	}
 	b := &bench{}
 	flag.StringVar(&b.mini, "mini", "bin/mini", "the program to measure")
 	flag.StringVar(&b.image, "image", "mini-base:latest", "an image with bash")
-	flag.StringVar(&b.run, "run", "", "the folder of journals to export: made where it is missing, and left there for the next time")
 	flag.StringVar(&b.repository, "repository", "", "the folder of a repository to scrub copies of: made where it is missing, and left there for the next time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
