@@ -14,7 +14,7 @@ var commandGroups = []struct {
 	title    string
 	commands []string
 }{
-	{"Run agents", []string{"bench", "ctl", "replay", "eval", "grade", "regrade"}},
+	{"Run agents", []string{"bench", "ctl", "replay", "eval", "grade"}},
 	{"Read results", []string{"report", "inspect", "notes", "shell", "datasets"}},
 	{"Trajectories", []string{"import", "export", "trajectories"}},
 	{"Setup", []string{"config", "policy", "skills", "doctor", "images", "clean", "fake-model", "completion"}},
