@@ -1,7 +1,6 @@
 package local_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/helper/child"
 	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
 )
@@ -40,55 +38,6 @@ func await(t *testing.T, what string, ok func() bool) {
 			t.Fatalf("waited in vain until %s", what)
 		}
 		runtime.Gosched()
-	}
-}
-
-// traces are what still ties a process that left its session to its command.
-// Each starts it, lets its parent end, and writes its id to $F.
-var traces = map[string]string{
-	"environment": `(setsid bash -c 'echo $$ >$F; exec sleep 300' >/dev/null 2>&1 &)`,
-	"pipe":        `(env -i F=$F setsid bash -c 'echo $$ >$F; exec sleep 300' &)`,
-	"group":       `(env -i F=$F bash -c 'echo $$ >$F; exec sleep 300' >/dev/null 2>&1 &)`,
-}
-
-// TestSideBySide: a timeout, a cancel and a close in one environment leave the
-// processes of the others alone.
-func TestSideBySide(t *testing.T) {
-	dir := t.TempDir()
-	other := openWith(t, local.Config{Dir: dir})
-	for name, script := range traces {
-		run(t, other, "F="+dir+"/other-"+name+"; export F; "+script+"; until test -s $F; do sleep 0.01; done")
-	}
-	for name, script := range traces {
-		t.Run(name, func(t *testing.T) {
-			box := openWith(t, local.Config{Dir: dir})
-			for i, c := range []struct {
-				timeout, cancel time.Duration
-			}{{timeout: time.Second, cancel: time.Hour}, {timeout: time.Hour, cancel: time.Second}} {
-				file := fmt.Sprintf("%s/%s-%d", dir, name, i)
-				ctx, cancel := context.WithTimeout(t.Context(), c.cancel)
-				r, err := box.Execute(ctx, env.Command{Script: script + "\nsleep 300", Env: map[string]string{"F": file}, Timeout: c.timeout})
-				cancel()
-				if r.TimedOut != (err == nil) || r.Killed < 2 || r.Survivors != 0 {
-					t.Errorf("timed out %v, killed %d, survivors %d, error %v", r.TimedOut, r.Killed, r.Survivors, err)
-				}
-				if alive(t, file) {
-					t.Error("the command's process survived")
-				}
-			}
-			run(t, box, "F="+dir+"/left-"+name+"; export F; "+script+"; until test -s $F; do sleep 0.01; done")
-			if err := box.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if alive(t, dir+"/left-"+name) {
-				t.Error("what was left running survived the close")
-			}
-			for left := range traces {
-				if !alive(t, dir+"/other-"+left) {
-					t.Fatalf("the other environment lost its process (%s)", left)
-				}
-			}
-		})
 	}
 }
 
@@ -125,50 +74,6 @@ func TestOtherChildren(t *testing.T) {
 	if err := long.Wait(); err == nil {
 		t.Error("a killed program ended well")
 	}
-}
-
-// TestManyAtOnce runs 200 commands over eight environments, with orphans of
-// every kind among them, and leaves nothing.
-func TestManyAtOnce(t *testing.T) {
-	var wg sync.WaitGroup
-	for w := range 8 {
-		box := openWith(t, local.Config{Dir: t.TempDir(), Timeout: time.Minute})
-		for i := range 25 {
-			wg.Go(func() {
-				want := fmt.Sprintf("%d of %d", i, w)
-				r, err := box.Execute(t.Context(), env.Command{Script: fmt.Sprintf(`(sleep 0.0%d &); (setsid true &); echo %q; exit %d`, i%10, want, i)})
-				if err != nil || string(r.Output) != want+"\n" || r.ExitCode != i {
-					t.Errorf("%s: output %q, exit code %d, error %v", want, r.Output, r.ExitCode, err)
-				}
-			})
-		}
-	}
-	wg.Wait()
-}
-
-// TestNoLostOutput is the stress test for the end of the pipe: a shell that has
-// just ended, with and without somebody else on the pipe.
-func TestNoLostOutput(t *testing.T) {
-	each := 400
-	if testing.Short() {
-		each = 50
-	}
-	var wg sync.WaitGroup
-	for range 8 {
-		box := openWith(t, local.Config{Dir: t.TempDir()})
-		wg.Go(func() {
-			for n := range each {
-				script, want := fmt.Sprintf("echo line %d", n), fmt.Sprintf("line %d\n", n)
-				if n%8 == 0 {
-					script = "sleep 0.06 & " + script
-				}
-				if got := run(t, box, script); got != want {
-					t.Errorf("command %d: output %q", n, got)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // TestCloseEndsTheCommand closes while a command runs.
@@ -213,41 +118,16 @@ func TestFloodStaysSmall(t *testing.T) {
 	}
 }
 
-// BenchmarkTrue is what a step costs, in this process and by a helper.
-func BenchmarkTrue(b *testing.B) {
-	program := childtest.Program(b)
-	for name, helper := range map[string]*child.Program{"direct": nil, "helper": program} {
-		b.Run(name, func(b *testing.B) {
-			box, err := local.New(b.Context(), local.Config{Helper: helper})
-			if err != nil {
-				b.Fatal(err)
-			}
-			for b.Loop() {
-				if _, err := box.Execute(b.Context(), env.Command{Script: "true"}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			if err := box.Close(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-		})
-	}
-}
-
 // BenchmarkStart is what it takes to open and close an environment.
 func BenchmarkStart(b *testing.B) {
 	program := childtest.Program(b)
-	for name, helper := range map[string]*child.Program{"direct": nil, "helper": program} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				box, err := local.New(b.Context(), local.Config{Helper: helper})
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := box.Close(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	for b.Loop() {
+		box, err := local.New(b.Context(), local.Config{Helper: program})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := box.Close(b.Context()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

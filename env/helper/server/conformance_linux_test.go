@@ -59,19 +59,6 @@ func toolDir(t *testing.T) string {
 	return dir
 }
 
-func TestConformanceAsChild(t *testing.T) {
-	const child = "the helper is an ordinary process among others"
-	envtest.Run(t, func(t *testing.T) env.Environment {
-		t.Helper()
-		return dial(t, start(t))
-	},
-		envtest.Apart(), // each helper takes what it has started, and nothing else
-		envtest.Lacks(envtest.OwnProcesses, child),
-		envtest.Lacks(envtest.ProcessLimit, child),
-		envtest.Lacks(envtest.Shield, child),
-		envtest.Lacks(envtest.OtherUsers, child))
-}
-
 // TestConformanceAsPID1 has the capabilities of a container, for the shield.
 func TestConformanceAsPID1(t *testing.T) {
 	namespace(t)

@@ -455,22 +455,6 @@ func TestNoZombies(t *testing.T) {
 	}
 }
 
-func TestConcurrentBoxes(t *testing.T) {
-	for i := range 8 {
-		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			t.Parallel()
-			b := start(t)
-			b.setup(helper.Setup{})
-			for n := range 100 {
-				want := strconv.Itoa(n) + "\n"
-				if e, out := b.run("echo " + strconv.Itoa(n)); out != want || e.ExitCode != 0 {
-					t.Fatalf("command %d: %q, %+v", n, out, e)
-				}
-			}
-		})
-	}
-}
-
 // BenchmarkTrue is the cost of the smallest command, with the frames.
 func BenchmarkTrue(b *testing.B) {
 	box := launch(b, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", binary)
