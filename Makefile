@@ -21,7 +21,8 @@ helper: ## build the program that runs inside sandboxes
 images: ## make the local images of the demo and the tests (mini-*)
 	@if scripts/engine.sh; then scripts/images.sh; fi
 
-demo: setup-demo build images ## watch an agent fix five small repositories, and have the patches judged
+demo: setup-demo ## watch an agent fix five small repositories, and have the patches judged
+	@$(MAKE) --no-print-directory -j2 build images
 	bin/mini bench --subset demo -w 2 --eval
 
 test: setup-test helper images registry ## install what tests need, then run all of them

@@ -38,7 +38,7 @@ make_image() {
 }
 
 main() {
-  local folder id image want
+  local folder id image want making=() failed=0
   scripts/base-image.sh
   for folder in "$demo"/instances/*/; do
     id=$(basename "$folder")
@@ -46,9 +46,14 @@ main() {
     image=mini-demo-${image%-*}:latest
     want=$(sum "$id")
     if [[ $(inspect "$image" '{{index .Config.Labels "mini.recipe"}}') != "$want" ]]; then
-      make_image "$id" "$image" "$want"
+      make_image "$id" "$image" "$want" & # most of a build is waiting for the engine
+      making+=($!)
     fi
   done
+  for id in "${making[@]}"; do
+    wait "$id" || failed=1
+  done
+  return "$failed"
 }
 
 main
