@@ -1,9 +1,8 @@
 package agent
 
 import (
-	"regexp"
-
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Prompts are what a session would begin with, rendered without a model or a
@@ -34,6 +33,6 @@ func (a *Agent) Untold(can Abilities) (names []string) {
 }
 
 var (
-	toolsTold  = regexp.MustCompile(`\.tools\b|\b` + env.ToolProgram + `\b`)
-	skillsTold = regexp.MustCompile(`\.skills\b|\b` + env.ToolProgram + ` skill\b`)
+	toolsTold  = lazyregexp.New(`\.tools\b|\b` + env.ToolProgram + `\b`)
+	skillsTold = lazyregexp.New(`\.skills\b|\b` + env.ToolProgram + ` skill\b`)
 )

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -156,7 +156,7 @@ func (s *squeeze) quoted(round []piece) string {
 }
 
 // partLine begins the summary of a part.
-var partLine = regexp.MustCompile(`(?m)^[=#* ]*Part (\d{1,6})\b[^\n]*$`)
+var partLine = lazyregexp.New(`(?m)^[=#* ]*Part (\d{1,6})\b[^\n]*$`)
 
 // parts takes a reply apart. A part that is not there is empty; where none is, all
 // of the reply is the last one's.

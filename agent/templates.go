@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/Masterminds/sprig/v3"
 
 	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // templates are the prompts of an agent and its start-up command.
@@ -220,7 +220,7 @@ func firstOf(errs []error) error {
 }
 
 // position is how text/template begins its messages: "template: NAME:LINE:COL:".
-var position = regexp.MustCompile(`^template: [^:]+:(\d+):(?:\d+:)? ?(?:executing "[^"]*" at (<.*?>): )?`)
+var position = lazyregexp.New(`^template: [^:]+:(\d+):(?:\d+:)? ?(?:executing "[^"]*" at (<.*?>): )?`)
 
 // templateError turns an error of text/template into one that names our field
 // and the line in it.

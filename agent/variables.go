@@ -3,10 +3,10 @@ package agent
 import (
 	"cmp"
 	"maps"
-	"regexp"
 
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // What templates can use. The system and instance prompts and the start-up
@@ -113,7 +113,7 @@ func sampleVariables(c Config) map[string]any {
 	return vars
 }
 
-var columnRef = regexp.MustCompile(`\.instance\.([\pL_][\pL\pN_]*)`)
+var columnRef = lazyregexp.New(`\.instance\.([\pL_][\pL\pN_]*)`)
 
 var (
 	sampleAbilities = []Abilities{{}, {

@@ -3,10 +3,11 @@ package configs
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // validateEnvironment holds each value against its form. Whether a container
@@ -101,7 +102,7 @@ type Mount struct {
 }
 
 // drive begins a path on Windows, whose colon separates nothing.
-var drive = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
+var drive = lazyregexp.New(`^[A-Za-z]:[\\/]`)
 
 // ParseMount reads HOST:CONTAINER, HOST:CONTAINER:ro or HOST:CONTAINER:rw. The
 // paths themselves are not looked at.

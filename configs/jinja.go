@@ -2,8 +2,9 @@ package configs
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // foreignTemplates finds prompts in Jinja, the templates of mini-swe-agent.
@@ -31,10 +32,10 @@ func (r *Resolved) foreignTemplates() []error {
 
 var (
 	// literal is how a Go template writes what only looks like Jinja: {{"{%"}}.
-	literal    = regexp.MustCompile("(?s)\\{\\{-?\\s*(?:\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`)\\s*-?\\}\\}")
-	statement  = regexp.MustCompile(`(?s)\{%[-+]?\s*(if|elif|else|endif|for|endfor|set|endset|raw|endraw|macro|endmacro|include|import|from|block|endblock|filter|endfilter|call|with|endwith|do)\b(.*?)[-+]?%\}`)
-	comment    = regexp.MustCompile(`(?s)\{#.*?#\}`)
-	expression = regexp.MustCompile(`(?s)\{\{[-+]?\s*([A-Za-z_]\w*)(.*?)[-+]?\}\}`)
+	literal    = lazyregexp.New("(?s)\\{\\{-?\\s*(?:\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`)\\s*-?\\}\\}")
+	statement  = lazyregexp.New(`(?s)\{%[-+]?\s*(if|elif|else|endif|for|endfor|set|endset|raw|endraw|macro|endmacro|include|import|from|block|endblock|filter|endfilter|call|with|endwith|do)\b(.*?)[-+]?%\}`)
+	comment    = lazyregexp.New(`(?s)\{#.*?#\}`)
+	expression = lazyregexp.New(`(?s)\{\{[-+]?\s*([A-Za-z_]\w*)(.*?)[-+]?\}\}`)
 )
 
 // findJinja returns the first thing in a text that only Jinja has, what it is
@@ -110,9 +111,9 @@ func goStatement(word, rest string) string {
 }
 
 var (
-	lengthLimit = regexp.MustCompile(`^output(?:\.output)?\s*\|\s*length\s*<`)
-	comparison  = regexp.MustCompile(`^(\S+)\s*(==|!=)\s*(\S+)$`)
-	operand     = regexp.MustCompile(`^\w+(?:\.\w+)*$`)
+	lengthLimit = lazyregexp.New(`^output(?:\.output)?\s*\|\s*length\s*<`)
+	comparison  = lazyregexp.New(`^(\S+)\s*(==|!=)\s*(\S+)$`)
+	operand     = lazyregexp.New(`^\w+(?:\.\w+)*$`)
 )
 
 // goCondition is a condition of Jinja, where it is a simple one.

@@ -9,11 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // shippedPrefix marks the names of layers that come with mini.
@@ -112,7 +113,7 @@ func yamlList(value string) bool {
 }
 
 // yamlPlace is how yaml begins its messages; the line may be missing.
-var yamlPlace = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var yamlPlace = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 
 func parse(name string, data []byte, dir string) (Layer, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/minibench/mini/agent"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Resolved is a configuration with the place each value came from.
@@ -153,7 +153,7 @@ func (r *Resolved) Locate(err error) error {
 	return &mistake{fmt.Sprintf("%s%s: %v%s", r.place(key, field.Line), key, field.Err, dotless(key, field.Err))}
 }
 
-var undefined = regexp.MustCompile(`function "(\w+)" not defined`)
+var undefined = lazyregexp.New(`function "(\w+)" not defined`)
 
 // dotless adds to what text/template says of {{name}}, which it takes for a
 // function.

@@ -13,6 +13,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/minibench/mini/agent/protocol"
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -84,7 +85,7 @@ func (r *Resolved) validatePerson() []error {
 }
 
 // variable matches names of environment variables.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // IsVariable says whether an environment variable may have this name.
 func IsVariable(name string) bool { return variable.MatchString(name) }

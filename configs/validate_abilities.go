@@ -3,12 +3,12 @@ package configs
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // ownTools are the names of tools that mini itself has.
@@ -145,7 +145,7 @@ func wrongURL(text string) string {
 }
 
 // word are letters and digits without anything between them.
-var word = regexp.MustCompile(`[A-Za-z0-9_]{20,}`)
+var word = lazyregexp.New(`[A-Za-z0-9_]{20,}`)
 
 // looksRandom says that a value has a long word of letters and digits in it, as
 // keys are and names are not.

@@ -3,18 +3,18 @@ package protocol
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 )
 
 // What every server takes back as the id of a call, and as its name.
 var (
-	goodID   = regexp.MustCompile(`^[!-~]{1,256}$`)
-	goodName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	notName  = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+	goodID   = lazyregexp.New(`^[!-~]{1,256}$`)
+	goodName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
+	notName  = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 )
 
 // presentable is calls as a history can have them. Servers refuse a whole

@@ -137,7 +137,7 @@ func Restate(p Protocol, m model.Message) model.Message {
 	if p.Read(given, 0).Wrong == "" || native && len(p.Tools()) > 0 {
 		return m
 	}
-	from := Protocol(defaultText)
+	from := Protocol(defaultText())
 	if native {
 		from = NewTools(false)
 	}
@@ -147,7 +147,7 @@ func Restate(p Protocol, m model.Message) model.Message {
 	}
 	thought := m.Content
 	if !native {
-		thought = strings.TrimSpace(defaultText.re.ReplaceAllString(thought, ""))
+		thought = strings.TrimSpace(defaultText().re.ReplaceAllString(thought, ""))
 	}
 	said := p.Write(thought, r.Commands()...)
 	if p.Read(model.Reply{Message: said}, 0).Wrong != "" { // the thought has a command in it too

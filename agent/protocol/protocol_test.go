@@ -15,7 +15,7 @@ func all(t *testing.T) map[string]Protocol {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]Protocol{Text: defaultText, XML: tag, Tools: NewTools(false)}
+	return map[string]Protocol{Text: defaultText(), XML: tag, Tools: NewTools(false)}
 }
 
 // What one writes, it reads; and told by another, it is the same command.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 )
 
@@ -16,13 +18,13 @@ const DefaultRegex = "```(?:bash|mswea_bash_command)[ \\t\\r]*\\n(.*?)\\n```"
 // text takes the command from the reply's text; exactly one.
 type text struct{ re *regexp.Regexp }
 
-var defaultText = text{regexp.MustCompile("(?s)" + DefaultRegex)}
+var defaultText = sync.OnceValue(func() text { return text{regexp.MustCompile("(?s)" + DefaultRegex)} })
 
 // NewText is the protocol of commands in the reply's text. The pattern's only
 // group is the command; an empty pattern is DefaultRegex.
 func NewText(pattern string) (Protocol, error) {
 	if pattern == "" {
-		return defaultText, nil
+		return defaultText(), nil
 	}
 	re, err := regexp.Compile("(?s)" + pattern)
 	if err != nil {
@@ -52,12 +54,12 @@ func (p text) Read(reply model.Reply, _ int) Reading {
 }
 
 // defaultMark is what blocks of the default pattern begin with.
-var defaultMark = regexp.MustCompile("```(?:bash|mswea_bash_command)\\b")
+var defaultMark = lazyregexp.New("```(?:bash|mswea_bash_command)\\b")
 
 // begins says whether a text without a command has the beginning of one, as far
 // as the pattern shows what that is.
 func (p text) begins(content string) bool {
-	if p == defaultText {
+	if p == defaultText() {
 		return defaultMark.MatchString(content)
 	}
 	mark, _ := p.re.LiteralPrefix()

@@ -2,9 +2,9 @@ package protocol
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 )
 
@@ -16,7 +16,7 @@ const DefaultTag = "bash"
 // commands are full of < and &.
 type xml struct{ begin, end string }
 
-var tagName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
+var tagName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
 
 // NewXML is the protocol of commands between tags; an empty name is DefaultTag.
 func NewXML(tag string) (Protocol, error) {

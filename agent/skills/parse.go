@@ -3,13 +3,14 @@ package skills
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // parser reads one SKILL.md, and notes what is wrong with it.
@@ -100,7 +101,7 @@ func (p *parser) text(text string, at int) {
 }
 
 // yamlLine is how yaml begins its messages; the line may be missing.
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var yamlLine = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 
 func (p *parser) head(folder, head string) {
 	if line, bad, found := steering(head); found {

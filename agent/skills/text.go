@@ -2,14 +2,15 @@ package skills
 
 import (
 	"errors"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // named is what a skill may be called; two hyphens in a row are refused beside it.
-var named = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+var named = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // CheckName says why no skill can have a name; nil where one can.
 func CheckName(name string) error {

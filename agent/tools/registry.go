@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Defaults of Config.
@@ -82,7 +82,7 @@ func New(c Config) (*Registry, error) {
 	return r, nil
 }
 
-var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+var goodName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 // CheckName says what is wrong with a name for a tool.
 func CheckName(name string) error {

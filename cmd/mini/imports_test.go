@@ -22,6 +22,7 @@ type rule struct {
 // trajectories.
 var rules = []rule{
 	{pkg: "internal/text", std: true},
+	{pkg: "internal/lazyregexp", std: true},
 	{pkg: "internal/atomicfile"},
 	{pkg: "env", std: true},
 	{pkg: "model", std: true},
@@ -118,7 +119,7 @@ var with = map[string]string{
 }
 
 // everywhere are packages without domain knowledge, which all others may use.
-var everywhere = []string{"internal/text", "internal/atomicfile"}
+var everywhere = []string{"internal/text", "internal/atomicfile", "internal/lazyregexp"}
 
 // heavy are clients that only leaf packages, and the command, may link.
 var heavy = []string{"github.com/docker/docker", "github.com/sashabaranov/go-openai", "github.com/modelcontextprotocol/go-sdk"}

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/minibench/mini/env/helper"
 	"github.com/minibench/mini/env/helper/child"
 	"github.com/minibench/mini/env/scratch"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Unbounded is what Info warns of, in every sandbox.
@@ -72,7 +72,7 @@ func home() string {
 	return filepath.Clean(dir)
 }
 
-var versionPattern = regexp.MustCompile(`^bubblewrap (\d+)\.(\d+)[.0-9]*\s*$`)
+var versionPattern = lazyregexp.New(`^bubblewrap (\d+)\.(\d+)[.0-9]*\s*$`)
 
 // find returns the path of bwrap.
 func find(ctx context.Context) (bwrap string, err error) {

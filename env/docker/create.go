@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,8 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/go-units"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Where the helper is, inside a container.
@@ -156,7 +157,7 @@ func (e *Engine) labels(c Config) map[string]string {
 	return l
 }
 
-var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
+var notInNames = lazyregexp.New(`[^a-zA-Z0-9_.-]+`)
 
 // containerName is unique, and says to people who list containers what it is.
 func containerName(instance string) string {

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Labels of the images that sandboxes are kept as.
@@ -90,7 +90,7 @@ func keptName(run, instance, attempt string) string {
 
 // notInRepositories is more than what may not be in the name of one: signs that
 // may be there only now and then are left out too.
-var notInRepositories = regexp.MustCompile(`[^a-z0-9]+`)
+var notInRepositories = lazyregexp.New(`[^a-z0-9]+`)
 
 // short keeps the end of a name, where a run and an instance differ from others.
 // Names are ASCII.

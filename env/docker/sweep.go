@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // sweepers bounds how many leftovers are removed at once. An engine removes few
@@ -230,7 +230,7 @@ func parseTime(s string) time.Time {
 
 // volumePattern matches what volumeName makes. Labels would not do: an engine
 // that misses a volume at a container's creation makes it without any.
-var volumePattern = regexp.MustCompile(`^mini-helper-[0-9a-f]{16}-[a-z0-9]+$`)
+var volumePattern = lazyregexp.New(`^mini-helper-[0-9a-f]{16}-[a-z0-9]+$`)
 
 // ownVolumes are those of the helpers that this mini carries.
 func (e *Engine) ownVolumes() []string {

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/docker/go-units"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Mistake is a setting that no container can have, or none on this engine.
@@ -89,10 +90,10 @@ func (c Config) Validate() error {
 }
 
 var (
-	platformPattern = regexp.MustCompile(`^linux/[a-z0-9]+(/[a-z0-9]+)?$`)
-	userPattern     = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*\$?(:[A-Za-z0-9_.][A-Za-z0-9_.-]*)?$`)
-	networkPattern  = regexp.MustCompile(`^(container:)?[A-Za-z0-9][A-Za-z0-9_.-]*$`)
-	runtimePattern  = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9/_.-]*$`)
+	platformPattern = lazyregexp.New(`^linux/[a-z0-9]+(/[a-z0-9]+)?$`)
+	userPattern     = lazyregexp.New(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*\$?(:[A-Za-z0-9_.][A-Za-z0-9_.-]*)?$`)
+	networkPattern  = lazyregexp.New(`^(container:)?[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+	runtimePattern  = lazyregexp.New(`^[A-Za-z0-9/][A-Za-z0-9/_.-]*$`)
 )
 
 func (c Config) validateNetwork(m *mistakes) {

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 )
 
@@ -45,7 +45,7 @@ func (c toolCall) as(prefix string) string {
 }
 
 // block finds the commands in a reply.
-var block = regexp.MustCompile("(?s)```(?:bash|sh|shell)\\s*\\n(.*?)\\n?```")
+var block = lazyregexp.New("(?s)```(?:bash|sh|shell)\\s*\\n(.*?)\\n?```")
 
 // newMessage makes what the script says into a reply to a request.
 func newMessage(reply model.Reply, r *request, number int) *message {

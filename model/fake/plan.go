@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 
 	"github.com/agnivade/levenshtein"
 	"gopkg.in/yaml.v3"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Plan is what goes wrong, and when. The first rule that fits a request is
@@ -71,7 +72,7 @@ func ParsePlan(name string, data []byte) (*Plan, error) {
 }
 
 // strange finds the line and the key in what the YAML library says of it.
-var strange = regexp.MustCompile(`^line (\d+): field (.*) not found in type `)
+var strange = lazyregexp.New(`^line (\d+): field (.*) not found in type `)
 
 // readable is the first error of a YAML text, from the line on.
 func readable(err error) error {

@@ -8,11 +8,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"regexp"
 	"sync/atomic"
 
 	client "github.com/sashabaranov/go-openai"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/transport"
 )
@@ -186,7 +186,7 @@ func receive(ctx context.Context, c *client.Client, request client.ChatCompletio
 }
 
 // streaming is how refusals of a stream name it, and "upstream" does not.
-var streaming = regexp.MustCompile(`(?i)\bstream(s|ed|ing|_options)?\b`)
+var streaming = lazyregexp.New(`(?i)\bstream(s|ed|ing|_options)?\b`)
 
 // cannotStream says that it is the stream that was refused.
 func cannotStream(e *model.Error) bool {
@@ -195,7 +195,7 @@ func cannotStream(e *model.Error) bool {
 }
 
 // lacking is how servers ask for the thinking of earlier answers.
-var lacking = regexp.MustCompile(`(?i)\b(missing|lacks?|requires?|expects?)\b.*reasoning_content|reasoning_content.*\b(missing|required|must be)\b`)
+var lacking = lazyregexp.New(`(?i)\b(missing|lacks?|requires?|expects?)\b.*reasoning_content|reasoning_content.*\b(missing|required|must be)\b`)
 
 // wantsReasoning says that it is the missing thinking that was refused: of
 // DeepSeek and Kimi, where they think between calls.

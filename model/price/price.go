@@ -19,12 +19,12 @@ import (
 	"maps"
 	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 )
 
@@ -101,8 +101,8 @@ func Parse(data []byte) (Table, error) {
 
 // What the YAML library says of a table, in the words of its types.
 var (
-	unknownKey = regexp.MustCompile(`^(line \d+): field (.*) not found in type (.*)$`)
-	notOfType  = regexp.MustCompile("^(line \\d+): cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.*)$")
+	unknownKey = lazyregexp.New(`^(line \d+): field (.*) not found in type (.*)$`)
+	notOfType  = lazyregexp.New("^(line \\d+): cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.*)$")
 )
 
 // plain is the first of the errors of a YAML file, in one line.

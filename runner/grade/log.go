@@ -3,11 +3,11 @@ package grade
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/runner/grade/logs"
 )
 
@@ -84,7 +84,7 @@ func between(text string) string {
 
 // ranPattern finds traces of a suite that ran, where a runner names failures
 // only, or nothing at all. White space and digits are Python's.
-var ranPattern = regexp.MustCompile(`(?m)Executed [1-9]\p{Nd}* of \p{Nd}|` +
+var ranPattern = lazyregexp.New(`(?m)Executed [1-9]\p{Nd}* of \p{Nd}|` +
 	`TOTAL: [1-9]\p{Nd}* (?:SUCCESS|FAILED)|` +
 	`[1-9]\p{Nd}* passing|` +
 	`Tests:[\s\v\x1c-\x1f\x{85}\p{Z}]+[1-9]|` +

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -47,7 +47,7 @@ func openJournal(src source) (*File, error) {
 	return f, nil
 }
 
-var counted = regexp.MustCompile(`^(.*) \((\d+) times\)$`)
+var counted = lazyregexp.New(`^(.*) \((\d+) times\)$`)
 
 // lossOf reads what Loss.String wrote.
 func lossOf(text string) Loss {

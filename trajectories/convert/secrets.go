@@ -1,13 +1,14 @@
 package convert
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // keyName is what settings are called that hold keys. Other agents write all
 // they were given into their files; a copy of ours must not spread it.
-var keyName = regexp.MustCompile(`(?i)(api_?key|secret|password|passwd|credential|authorization|access_?token|auth_?token|_token$|_key$|^token$)`)
+var keyName = lazyregexp.New(`(?i)(api_?key|secret|password|passwd|credential|authorization|access_?token|auth_?token|_token$|_key$|^token$)`)
 
 // leftOut stands where a key was.
 const leftOut = "(left out)"

@@ -2,10 +2,10 @@ package mcp
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/minibench/mini/agent/tools"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Tools are those of servers. A name that two of them have, or that taken says is
@@ -38,7 +38,7 @@ func Tools(taken func(name string) bool, servers ...*Server) []tools.Tool {
 	return list
 }
 
-var unsafe = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var unsafe = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
 // safe is a name that a tool may have.
 func safe(name string) string {

@@ -1,8 +1,9 @@
 package logs
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // The patterns of browsers' reporters. They are those of Python, with its
@@ -16,7 +17,7 @@ const (
 
 // chrome's name of a failure keeps the space at its end, as the ids in the
 // datasets do.
-var chrome = regexp.MustCompile(
+var chrome = lazyregexp.New(
 	`Chrome` + anySpace + decimals + spaceOfRow + `\(.+?\)` + spaceOfRow + `(.*)FAILED$`)
 
 // chartJS reads failures alone. A line that ends with "Chrome" may be the start
@@ -39,14 +40,14 @@ func chartJS(t *Tests, text string, _ Subject) error {
 	return nil
 }
 
-var bpmnFailures = [...]*regexp.Regexp{
-	regexp.MustCompile(`2KPhantomJS` + anySpace + decimals + anySpace + `\(Linux` + anySpace + decimals + `\)` +
+var bpmnFailures = [...]*lazyregexp.Regexp{
+	lazyregexp.New(`2KPhantomJS` + anySpace + decimals + anySpace + `\(Linux` + anySpace + decimals + `\)` +
 		anySpace + `(.*)FAILED\n`),
-	regexp.MustCompile(`2KPhantomJS` + anySpace + decimals + anySpace + `\(Linux` + anySpace + `x86_64\)` +
+	lazyregexp.New(`2KPhantomJS` + anySpace + decimals + anySpace + `\(Linux` + anySpace + `x86_64\)` +
 		anySpace + `(.*)FAILED\n`),
-	regexp.MustCompile(`Chrome` + anySpace + `Headless` + anySpace + `.*` + anySpace + `\(Linux` + anySpace + `x86_64\)` +
+	lazyregexp.New(`Chrome` + anySpace + `Headless` + anySpace + `.*` + anySpace + `\(Linux` + anySpace + `x86_64\)` +
 		anySpace + `(.*)FAILED\n`),
-	regexp.MustCompile(`HeadlessChrome` + anySpace + decimals + anySpace + `\(Linux` + anySpace + decimals + `\)` +
+	lazyregexp.New(`HeadlessChrome` + anySpace + decimals + anySpace + `\(Linux` + anySpace + decimals + `\)` +
 		anySpace + `(.*)FAILED\n`),
 }
 
@@ -60,10 +61,10 @@ func bpmnJS(t *Tests, text string, _ Subject) error {
 	return nil
 }
 
-var openLayersFailures = [...]*regexp.Regexp{
-	regexp.MustCompile(`Chrome` + anySpace + `Headless` + anySpace + decimals + anySpace + `\(Linux` + anySpace +
+var openLayersFailures = [...]*lazyregexp.Regexp{
+	lazyregexp.New(`Chrome` + anySpace + `Headless` + anySpace + decimals + anySpace + `\(Linux` + anySpace +
 		noSpace + `+\)` + anySpace + `(.*)` + anySpace + `FAILED\n`),
-	regexp.MustCompile(`Chrome` + anySpace + decimals + anySpace + `\(Linux` + anySpace +
+	lazyregexp.New(`Chrome` + anySpace + decimals + anySpace + `\(Linux` + anySpace +
 		noSpace + `+\)` + anySpace + `(.*)FAILED\n`),
 }
 

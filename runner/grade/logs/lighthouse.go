@@ -3,9 +3,10 @@ package logs
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // lighthouse has three runners, as the version says.
@@ -37,7 +38,7 @@ func pythonFloat(s string) (float64, error) {
 	return f, err
 }
 
-var fullTitle = regexp.MustCompile(`"fullTitle":` + anySpace + `"(.*)",\n`)
+var fullTitle = lazyregexp.New(`"fullTitle":` + anySpace + `"(.*)",\n`)
 
 // lighthouseJSON reads the titles out of mocha's JSON, as text: those of the
 // last list of passes, and then those of the last list of failures.
@@ -53,7 +54,7 @@ func lighthouseJSON(t *Tests, text string) error {
 	return nil
 }
 
-var lighthouseRun = regexp.MustCompile(`running` + anySpace + `\p{Nd}+` + anySpace + `test` + anySpace + `files`)
+var lighthouseRun = lazyregexp.New(`running` + anySpace + `\p{Nd}+` + anySpace + `test` + anySpace + `files`)
 
 // lighthouseMocha reads mocha's marks in each run, before its summary.
 func lighthouseMocha(t *Tests, text string) error {

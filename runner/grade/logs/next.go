@@ -1,9 +1,10 @@
 package logs
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // next has two runners, as the version says.
@@ -86,7 +87,7 @@ func dropAssertions(text string) string {
 	return b.String()
 }
 
-var nextSuite = regexp.MustCompile(`Running:.*\)\n{3}` + anySpace + `{2}(.*)\n`)
+var nextSuite = lazyregexp.New(`Running:.*\)\n{3}` + anySpace + `{2}(.*)\n`)
 
 // nextCypress reads Cypress's specs, the failures of each before its passes. No
 // heading but the first counts.

@@ -2,13 +2,14 @@ package logs
 
 import (
 	"iter"
-	"regexp"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // groups are what the first group of a pattern holds, for every match. The
 // pattern has to begin with a letter, so that it means the same in the rest of a
 // text as in the whole.
-func groups(pattern *regexp.Regexp, text string) iter.Seq[string] {
+func groups(pattern *lazyregexp.Regexp, text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
 			m := pattern.FindStringSubmatchIndex(text)

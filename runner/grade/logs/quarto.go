@@ -1,14 +1,15 @@
 package logs
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 var (
-	quartoFile   = regexp.MustCompile(`/tmp/[\p{L}\p{N}_]+\.qmd`)
-	quartoFolder = regexp.MustCompile(`/tmp/[\p{L}\p{N}_]+/`)
+	quartoFile   = lazyregexp.New(`/tmp/[\p{L}\p{N}_]+\.qmd`)
+	quartoFolder = lazyregexp.New(`/tmp/[\p{L}\p{N}_]+/`)
 )
 
 // quarto reads the coloured output of Deno's tests, up to its errors. Random
@@ -28,7 +29,7 @@ func quarto(t *Tests, text string, _ Subject) error {
 }
 
 func quartoLine(t *Tests, numbers map[string]string, line string) {
-	for _, temporary := range [...]*regexp.Regexp{quartoFile, quartoFolder} {
+	for _, temporary := range [...]*lazyregexp.Regexp{quartoFile, quartoFolder} {
 		path := temporary.FindString(line)
 		if path == "" {
 			continue

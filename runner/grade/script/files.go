@@ -3,9 +3,10 @@ package script
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // File is one file of a patch, named as the patch names it: with "a/" and
@@ -44,16 +45,16 @@ func after(s string, n int) string { return s[min(n, len(s)):] }
 // came after it) knows them: the official harness reads test patches with it.
 // Only a newline ends a line, and only a tab a name.
 var (
-	headers = []*regexp.Regexp{
-		regexp.MustCompile(`^diff --git ("?a/[^\t\n]+"?) ("?b/[^\t\n]+"?)`),
-		regexp.MustCompile(`^diff --git (.*://[^\t\n]+) (.*://[^\t\n]+)`),
-		regexp.MustCompile(`^diff --git ([^\t\n]+) ([^\t\n]+)`),
+	headers = []*lazyregexp.Regexp{
+		lazyregexp.New(`^diff --git ("?a/[^\t\n]+"?) ("?b/[^\t\n]+"?)`),
+		lazyregexp.New(`^diff --git (.*://[^\t\n]+) (.*://[^\t\n]+)`),
+		lazyregexp.New(`^diff --git ([^\t\n]+) ([^\t\n]+)`),
 	}
-	fileMode   = regexp.MustCompile(`^(new|deleted) file mode \d+\n?$`)
-	oldName    = regexp.MustCompile(`^--- ([^\t\n]+)`)
-	newName    = regexp.MustCompile(`^\+\+\+ ([^\t\n]+)`)
-	hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
-	binary     = regexp.MustCompile(`^Binary files? ([^\t]+?)(?:\t[\s0-9:+-]+)?(?: and ([^\t]+?)(?:\t[\s0-9:+-]+)?)? (?:differ|has changed)`)
+	fileMode   = lazyregexp.New(`^(new|deleted) file mode \d+\n?$`)
+	oldName    = lazyregexp.New(`^--- ([^\t\n]+)`)
+	newName    = lazyregexp.New(`^\+\+\+ ([^\t\n]+)`)
+	hunkHeader = lazyregexp.New(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
+	binary     = lazyregexp.New(`^Binary files? ([^\t]+?)(?:\t[\s0-9:+-]+)?(?: and ([^\t]+?)(?:\t[\s0-9:+-]+)?)? (?:differ|has changed)`)
 )
 
 // Files are the files of a patch, in order. A patch that unidiff refuses is an

@@ -1,15 +1,16 @@
 package script
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // gitHeader finds the new name of a file. It is not bound to the beginning of
 // a line, and the last " b/" wins: header-like text inside a patch counts, as it
 // does for the official harness.
-var gitHeader = regexp.MustCompile(`diff --git a/.* b/(.*)`)
+var gitHeader = lazyregexp.New(`diff --git a/.* b/(.*)`)
 
 // newNames are the files that a Python test patch names, in order, repeated
 // where it repeats them.

@@ -3,9 +3,9 @@ package suspect
 import (
 	"fmt"
 	"iter"
-	"regexp"
 	"strings"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/runner/grade/script"
 )
 
@@ -61,7 +61,7 @@ func counted(text, marker string) markerCount {
 }
 
 // document finds the beginning of a here-document, and the word that ends it.
-var document = regexp.MustCompile(`<<-?\s*['"]?(\w+)['"]?\s*$`)
+var document = lazyregexp.New(`<<-?\s*['"]?(\w+)['"]?\s*$`)
 
 // code are the lines of a script but for its here-documents: those have the
 // text of a patch, which nobody runs.

@@ -3,9 +3,10 @@ package suspect
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // rule is one kind of suspicious file.
@@ -99,7 +100,7 @@ var rules = []rule{
 }
 
 // moduleSuffix matches what may follow the name of a module.
-var moduleSuffix = regexp.MustCompile(`^(?:py|pyc|(?:[\w-]+\.)?so)$`)
+var moduleSuffix = lazyregexp.New(`^(?:py|pyc|(?:[\w-]+\.)?so)$`)
 
 // isTesting tells whether a folder on the way to a name is one of tests.
 func isTesting(name string) bool {
@@ -135,11 +136,11 @@ func based(name string, patterns ...string) bool {
 var (
 	// heading matches that of a part of setup.cfg or pyproject.toml. One in
 	// quotes may be a list of strings as well.
-	heading = regexp.MustCompile(`^\s*\[+\s*([^\[\]]+?)\s*\]+\s*(?:[#;].*)?$`)
+	heading = lazyregexp.New(`^\s*\[+\s*([^\[\]]+?)\s*\]+\s*(?:[#;].*)?$`)
 	// pytestPart matches the parts that reach pytest, plugins that it would
 	// load by itself among them, and those that say what installs the
 	// repository.
-	pytestPart = regexp.MustCompile(`pytest|tox\b|^testenv|^tool$|^aliases$|entry[-_.]points|plugins|^build-system$`)
+	pytestPart = lazyregexp.New(`pytest|tox\b|^testenv|^tool$|^aliases$|entry[-_.]points|plugins|^build-system$`)
 )
 
 // aboutPytest tells whether the changes of setup.cfg or pyproject.toml reach
@@ -166,17 +167,17 @@ func aboutPytest(s section) bool {
 }
 
 var (
-	javaTests = regexp.MustCompile(`surefire|failsafe|skipTests|maven\.test|[tT]estFailureIgnore|ignoreFailures|useJUnit|useTestNG|` +
+	javaTests = lazyregexp.New(`surefire|failsafe|skipTests|maven\.test|[tT]estFailureIgnore|ignoreFailures|useJUnit|useTestNG|` +
 		`\btest(?:Logging)?\s*\{|<(?:ex|in)cludes?>|\bexclude\w*|junit|haltonfailure|failureproperty`)
-	cargoTests = regexp.MustCompile(`\[\[(?:test|bench)\]\]|^\s*(?:harness|autotests|test|doctest|build)\s*=|\[(?:patch|replace|profile\.test)`)
-	goSetup    = regexp.MustCompile(`\bfunc\s+(?:TestMain|init)\s*\(`)
-	goReplaces = regexp.MustCompile(`\breplace\b|=>`)
-	testTask   = regexp.MustCompile(`(?i)\b(?:add_)?(?:tests?|check|r?spec|cucumber|karma|mocha|jest|ctest)\b|TESTS`)
+	cargoTests = lazyregexp.New(`\[\[(?:test|bench)\]\]|^\s*(?:harness|autotests|test|doctest|build)\s*=|\[(?:patch|replace|profile\.test)`)
+	goSetup    = lazyregexp.New(`\bfunc\s+(?:TestMain|init)\s*\(`)
+	goReplaces = lazyregexp.New(`\breplace\b|=>`)
+	testTask   = lazyregexp.New(`(?i)\b(?:add_)?(?:tests?|check|r?spec|cucumber|karma|mocha|jest|ctest)\b|TESTS`)
 )
 
 // changes makes a look at the lines that a patch adds or removes. A change
 // without lines, such as a new name, counts.
-func changes(re *regexp.Regexp) func(section) bool {
+func changes(re *lazyregexp.Regexp) func(section) bool {
 	return func(s section) bool {
 		found, any := false, false
 		s.changed(func(sign byte, line []byte) bool {

@@ -1,18 +1,19 @@
 package suspect
 
 import (
-	"regexp"
 	"slices"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // scriptKeys matches the keys of package.json and composer.json below which, or
 // at which, stands what runs with the tests.
-var scriptKeys = regexp.MustCompile(`^(?:scripts|(?:pre|post)?test[\w:.-]*|(?:pre|post)?install|jest|mocha|karma|vitest|ava|jasmine|nyc|` +
+var scriptKeys = lazyregexp.New(`^(?:scripts|(?:pre|post)?test[\w:.-]*|(?:pre|post)?install|jest|mocha|karma|vitest|ava|jasmine|nyc|` +
 	`setupFiles\w*|global(?:Setup|Teardown)|reporters|runner|preset|transform|moduleNameMapper|` +
 	`autoload(?:-dev)?)$`)
 
 // plainKeys matches those of lists in which a name does no harm.
-var plainKeys = regexp.MustCompile(`^(?:keywords|workspaces|browserslist|contributors|authors|maintainers|os|cpu|engines|repository|\w*[dD]ependencies|require(?:-dev)?)$`)
+var plainKeys = lazyregexp.New(`^(?:keywords|workspaces|browserslist|contributors|authors|maintainers|os|cpu|engines|repository|\w*[dD]ependencies|require(?:-dev)?)$`)
 
 // aboutScripts tells whether the changes of a package.json or a composer.json
 // reach the tests: by their key, or by one that they stand below. An item of a
@@ -44,7 +45,7 @@ func aboutScripts(s section) bool {
 type nesting []string
 
 // token matches what of JSON matters here: a key, a string, a bracket.
-var token = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"(\s*:)?|[\[{]|[\]}]`)
+var token = lazyregexp.New(`"((?:[^"\\]|\\.)*)"(\s*:)?|[\[{]|[\]}]`)
 
 // touched reads a line that a patch changes, and tells whether it is of
 // interest.

@@ -2,9 +2,10 @@ package suspect
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strconv"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // section is the part of a patch about one file. What stands before the first
@@ -104,7 +105,7 @@ func announces(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("diff -")) || bytes.HasPrefix(line, []byte("Index: "))
 }
 
-var contextRange = regexp.MustCompile(`^\*\*\* \d+(,\d+)? \*\*\*\*$`)
+var contextRange = lazyregexp.New(`^\*\*\* \d+(,\d+)? \*\*\*\*$`)
 
 // isPair tells the two lines with the old name and the new one.
 func isPair(line, next []byte) bool {
@@ -117,7 +118,7 @@ func isPair(line, next []byte) bool {
 // hunk counts the lines that a hunk still has on its two sides.
 type hunk struct{ old, now int }
 
-var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+var hunkHeader = lazyregexp.New(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 
 // has tells whether the line is one of the hunk's.
 func (h *hunk) has(line []byte) bool {

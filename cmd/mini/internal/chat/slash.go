@@ -3,11 +3,11 @@ package chat
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/runner/report"
 )
 
@@ -63,7 +63,7 @@ func Slashes() []Slash {
 }
 
 // slashed matches what is meant as a slash command, and no path or sentence.
-var slashed = regexp.MustCompile(`^/[a-z?]*$`)
+var slashed = lazyregexp.New(`^/[a-z?]*$`)
 
 // parse finds the slash command that a text is.
 func parse(text string) (command, bool) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/runner/report"
 )
 
@@ -160,7 +160,7 @@ func checkConfigs(s Streams, args []string) error {
 }
 
 // lineOf is where in a file a mistake is.
-var lineOf = regexp.MustCompile(`^[^ ]*?:(\d+): `)
+var lineOf = lazyregexp.New(`^[^ ]*?:(\d+): `)
 
 // byLine sorts mistakes as they stand in the file; those without a line first.
 func byLine(errs []error) []error {

@@ -8,12 +8,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/joho/godotenv"
 
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Keys are configured by the environment, and many keep them in a file named
@@ -27,10 +27,10 @@ import (
 const maxDotenv = 1 << 20
 
 // providerVariable matches what is taken of the files.
-var providerVariable = regexp.MustCompile(`^(?:(?:OPENAI|ANTHROPIC)_(?:API_KEY|BASE_URL|MODEL)|[A-Z][A-Z0-9_]*_API_KEY|HF_TOKEN)$`)
+var providerVariable = lazyregexp.New(`^(?:(?:OPENAI|ANTHROPIC)_(?:API_KEY|BASE_URL|MODEL)|[A-Z][A-Z0-9_]*_API_KEY|HF_TOKEN)$`)
 
 // mentionsProvider finds in any text what may have been meant for mini.
-var mentionsProvider = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?[A-Z0-9_]*(?:_API_KEY|_BASE_URL|_MODEL)[ \t]*=`)
+var mentionsProvider = lazyregexp.New(`(?m)^[ \t]*(?:export[ \t]+)?[A-Z0-9_]*(?:_API_KEY|_BASE_URL|_MODEL)[ \t]*=`)
 
 // userDotenv is the user's own file of keys; "" where the system does not say.
 func userDotenv() string {

@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/cmd/mini/internal/doctor"
 	"github.com/minibench/mini/configs"
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/replay"
@@ -370,7 +370,7 @@ func (j *job) result(sum runner.Summary, dir string) (map[string]any, error) {
 }
 
 // unfit is what has no place in the name of a folder.
-var unfit = regexp.MustCompile(`[^\pL\pN._-]+`)
+var unfit = lazyregexp.New(`[^\pL\pN._-]+`)
 
 // maxName bounds the part of a folder's name that says what was run, in
 // characters.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/joho/godotenv"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // maxValue bounds the value of a variable, in bytes: keys are short.
@@ -39,7 +41,7 @@ func Variables(path string, data []byte) (map[string]string, error) {
 }
 
 // plain is what needs no quotes.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_.:/+@%=-]+$`)
+var plain = lazyregexp.New(`^[A-Za-z0-9_.:/+@%=-]+$`)
 
 // SetVariable sets a variable in the text of such a file, in its place or at the
 // end. All else stays as it is written.
