@@ -41,32 +41,6 @@ func Scan(name string, r io.Reader) iter.Seq2[Record, error] {
 	}
 }
 
-// Skim is Scan for who needs records of some types only.
-func Skim(name string, r io.Reader, want func(Type) bool) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		for r, err := range Scan(name, r) {
-			if (err != nil || want(r.Type)) && !yield(r, err) {
-				return
-			}
-		}
-	}
-}
-
-// Lean is the data of a call without what its provider said word by word, which
-// is the bulk of it.
-func Lean(call json.RawMessage) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(call, &fields) != nil {
-		return call
-	}
-	delete(fields, "raw")
-	lean, err := encode(fields)
-	if err != nil {
-		return call
-	}
-	return lean
-}
-
 // scannedRecord is a record with the bytes of its line. Only the last line of a
 // file may have no line feed.
 type scannedRecord struct {

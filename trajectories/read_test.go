@@ -1,7 +1,6 @@
 package trajectories
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"testing"
 
@@ -9,18 +8,6 @@ import (
 
 	"github.com/minibench/mini/model"
 )
-
-func TestLean(t *testing.T) {
-	for data, want := range map[string]string{
-		`{"cost":1,"raw":{"a":"}","b":[{}]},"error":"x"}`: `{"cost":1,"error":"x"}`,
-		`{"raw":null}`: `{}`,
-		`{"cost":1}`:   `{"cost":1}`,
-	} {
-		if got := string(Lean(json.RawMessage(data))); got != want {
-			t.Errorf("%s: %s, want %s", data, got, want)
-		}
-	}
-}
 
 // TestTranscriptRecords: what a transcript gives is gathered to the same
 // transcript.

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -40,11 +39,14 @@ func ReadJournal(path string, all bool) (*trajectories.Transcript, string, error
 	defer f.Close() //nolint:errcheck // read only
 	hash := sha256.New()
 	from := io.TeeReader(io.LimitReader(f, maxJournal), hash)
-	records := lean(trajectories.Skim(path, from, spoken))
-	if all {
-		records = trajectories.Scan(path, from)
+	records := trajectories.Scan(path, from)
+	if !all {
+		records = spokenOnly(records)
 	}
 	t, err := trajectories.Gather(trajectories.InOrder(records))
+	if !all {
+		forgetResponses(t)
+	}
 	if err == nil && t.Header.Format == "" {
 		err = errors.New("there is nothing in it")
 	}
@@ -79,22 +81,27 @@ func readChildren(journal string) ([]*trajectories.Transcript, error) {
 	return list, nil
 }
 
-// lean are records without what providers said word by word.
-func lean(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
+// spokenOnly leaves out the records that no conversation needs.
+func spokenOnly(records iter.Seq2[trajectories.Record, error]) iter.Seq2[trajectories.Record, error] {
 	return func(yield func(trajectories.Record, error) bool) {
 		for r, err := range records {
-			switch r.Type {
-			case trajectories.TypeCall:
-				r.Data = trajectories.Lean(r.Data)
-			case trajectories.TypeSummary:
-				r.Data = bytes.Clone(trajectories.Lean(r.Data))
-			case trajectories.TypeResume, trajectories.TypeContext, trajectories.TypeCompaction: // may be kept as they are
-				r.Data = bytes.Clone(r.Data)
-			}
-			if !yield(r, err) {
+			if (err != nil || spoken(r.Type)) && !yield(r, err) {
 				return
 			}
 		}
+	}
+}
+
+// forgetResponses drops what providers said word by word, which is the bulk of an
+// attempt.
+func forgetResponses(t *trajectories.Transcript) {
+	for _, e := range t.Entries {
+		if e.Call != nil {
+			e.Call.Raw = nil
+		}
+	}
+	for i := range t.Failed {
+		t.Failed[i].Raw = nil
 	}
 }
 
