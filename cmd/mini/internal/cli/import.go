@@ -108,16 +108,16 @@ type importing struct {
 // In a folder there is more than trajectories: a file of it that holds none is
 // passed over.
 func (i *importing) file(f trajectoryFile) error {
-	if f.closed != nil {
+	if f.Err != nil {
 		i.sum.Failed++
-		i.tell.failed(f.path, f.closed, 0)
+		i.tell.failed(f.Path, f.Err, 0)
 		return nil
 	}
 	var first error
 	good, bad, unknown := 0, 0, 0
-	for t, err := range convert.All(f.path) {
+	for t, err := range convert.All(f.Path) {
 		if err == nil {
-			err = i.take(f.path, t)
+			err = i.take(f.Path, t)
 			if wrong, ok := errors.AsType[*recordsError](err); ok {
 				err = wrong.err
 			} else if err != nil {
@@ -137,11 +137,11 @@ func (i *importing) file(f trajectoryFile) error {
 	}
 	switch {
 	case bad == 0:
-	case f.found && good == 0 && bad == unknown:
+	case f.inFolder && good == 0 && bad == unknown:
 		i.sum.Passed++
 	default:
 		i.sum.Failed += bad
-		i.tell.failed(f.path, first, bad-1)
+		i.tell.failed(f.Path, first, bad-1)
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"os"
 	"strings"
@@ -11,50 +11,35 @@ import (
 	"github.com/minibench/mini/trajectories/convert"
 )
 
-// trajectoryFile is a file to import. found says that a folder was named, not
-// the file itself.
+// trajectoryFile is a file to import.
 type trajectoryFile struct {
-	path   string
-	found  bool
-	closed error
+	convert.Found
+	inFolder bool // a folder was named, not the file itself
 }
 
 // findTrajectories walks the folders among paths. The run that is written to is
 // left out. What cannot be looked into is among the files, with the reason.
 func findTrajectories(paths []string, run string) ([]trajectoryFile, error) {
-	var files []trajectoryFile
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, usagef("%s: %w", path, unwrapPath(err))
-		}
-		if !info.IsDir() {
-			files = append(files, trajectoryFile{path: path})
-			continue
-		}
-		files = append(files, walkTrajectories(path, run)...)
-	}
-	return files, nil
-}
-
-func unwrapPath(err error) error {
-	if p, ok := err.(*fs.PathError); ok { //nolint:errorlint // as os returns it
-		return p.Err
-	}
-	return err
-}
-
-func walkTrajectories(root, run string) []trajectoryFile {
 	own, _ := os.Stat(run) // it need not be there
 	enter := func(dir string) bool {
 		info, err := os.Stat(dir)
 		return err != nil || own == nil || !os.SameFile(info, own)
 	}
 	var files []trajectoryFile
-	for f := range convert.Walk(root, enter) {
-		files = append(files, trajectoryFile{f.Path, true, f.Err})
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, usagef("%s: %w", path, errors.Unwrap(err))
+		}
+		if !info.IsDir() {
+			files = append(files, trajectoryFile{Found: convert.Found{Path: path}})
+			continue
+		}
+		for f := range convert.Walk(path, enter) {
+			files = append(files, trajectoryFile{f, true})
+		}
 	}
-	return files
+	return files, nil
 }
 
 // recordsError is about the records of a file, not about where they are written.
