@@ -135,9 +135,9 @@ func (r result) rate() (float64, error) {
 const (
 	latency      = 50 * time.Millisecond
 	barWorkers   = 16
-	idealShare   = 85  // per cent of workers / latency, at 16 workers
-	miniCPU      = 0.5 // ms a step
-	miniResident = 40  // MB, at 64 workers
+	idealShare   = 92  // per cent of workers / latency, at 16 workers
+	miniCPU      = 0.6 // ms a step
+	miniResident = 36  // MB, at 64 workers
 )
 
 // batch measures many workers at once.

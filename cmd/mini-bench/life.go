@@ -19,7 +19,7 @@ import (
 const (
 	removalLimit = 100 // ms
 	floodOver    = 0.5 // seconds above what head itself needs
-	floodMemory  = 32  // MB
+	floodMemory  = 28  // MB
 	idle         = 300 // containers
 )
 

@@ -22,7 +22,7 @@ import (
 
 // The bars of a step.
 const (
-	stepOverFloor = 1.5 // times the floor of the same interpreter, at most
+	stepOverFloor = 1.3 // times the floor of the same interpreter, at most
 	execOverStep  = 30  // times less than docker exec, for bash -c
 	loginOverStep = 12  // likewise for bash -lc
 )
