@@ -1,9 +1,7 @@
 package runner
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
@@ -163,13 +162,9 @@ func asText(patch []byte) string {
 
 // writeJSON replaces one of the folder's own files in one piece.
 func (f *Folder) writeJSON(name string, v any) error {
-	var data bytes.Buffer
-	enc := json.NewEncoder(&data)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(v)
+	data, err := text.JSON(v)
 	if err == nil {
-		err = f.root.WriteFile(filepath.Join(f.dir, name), data.Bytes())
+		err = f.root.WriteFile(filepath.Join(f.dir, name), data)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)

@@ -14,9 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/atomicfile"
 )
 
 // Edition is a split of a dataset at one commit, as files in the cache.
@@ -99,7 +98,7 @@ func (h *Hub) record(e Edition) error {
 		return h.diskError(err, 0)
 	}
 	h.sweep(dir)
-	err = renameio.WriteFile(filepath.Join(dir, e.recordName()), append(text, '\n'), 0o644)
+	err = atomicfile.Write(filepath.Join(dir, e.recordName()), append(text, '\n'), 0o644)
 	return h.diskError(err, int64(len(text)))
 }
 

@@ -13,10 +13,10 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
 )
 
@@ -112,7 +112,7 @@ func (m *Model) attempt(ctx context.Context, messages []model.Message, c *call) 
 		a.Start, a.Elapsed = begun.Add(reply.Waited), time.Since(begun)-reply.Waited
 	}
 	if err != nil {
-		a.Error = clip(err.Error())
+		a.Error = text.Clip(err.Error(), maxError)
 	}
 	if e, ok := errors.AsType[*model.Error](err); ok {
 		a.Status, a.Code, a.RetryAfter = e.Status, e.Code, e.RetryAfter
@@ -230,16 +230,4 @@ func (c *call) final(e *model.Error, more string) error {
 		told.Err = fmt.Errorf("%w%s", told.Err, more)
 	}
 	return &told
-}
-
-// clip is the beginning of a text.
-func clip(s string) string {
-	if len(s) <= maxError {
-		return s
-	}
-	end := maxError
-	for !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "..."
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/datasets"
+	noun "github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/verdicts"
 )
@@ -42,7 +43,7 @@ func (s Score) headline() string {
 	if s.Baseline != "" {
 		return s.expected()
 	}
-	text := s.Rate.text(plural(s.Rate.Of, "instance") + " resolved")
+	text := s.Rate.text(noun.Plural(s.Rate.Of, "instance") + " resolved")
 	if n := s.Instances - s.judged(); n > 0 {
 		text += fmt.Sprintf("; %d without a verdict count as not resolved", n)
 	}

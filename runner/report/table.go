@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/docker/go-units"
 
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
 )
 
@@ -171,17 +172,7 @@ func amount(n int64) string {
 
 // Count is a number with its noun, as "1 worker" or "2 workers".
 func Count(n int, noun string) string {
-	return fmt.Sprintf("%d %s", n, plural(n, noun))
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	if strings.HasSuffix(noun, "ch") {
-		return noun + "es"
-	}
-	return noun + "s"
+	return text.Count(n, noun)
 }
 
 // Size is room on a disk, counted as disks are sold: "1.5 GB".

@@ -11,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/text"
 )
 
 // errNotNow ends a pull ahead of its time that would be in the way.
@@ -59,7 +60,7 @@ func (s *Store) fetch(ctx context.Context, n Need, name string, ahead bool) erro
 			failed++
 			s.cfg.Tell(Note{
 				Kind: Retry, Image: n.Ref, For: n.For, Wait: wait,
-				Text: fmt.Sprintf("the pull failed (%s); trying again in %s", firstLine(refusal.Err), rounded(wait)),
+				Text: fmt.Sprintf("the pull failed (%s); trying again in %s", text.Clip(text.FirstLine(refusal.Err.Error()), 200), rounded(wait)),
 			})
 		default:
 			return err
@@ -215,13 +216,4 @@ func rounded(d time.Duration) time.Duration {
 		return d.Round(10 * time.Millisecond)
 	}
 	return d.Round(time.Second)
-}
-
-// firstLine is the beginning of an error's text, for a note.
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	if len(line) > 200 {
-		line = strings.ToValidUTF8(line[:200], "") + "..."
-	}
-	return line
 }

@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
+
+	"github.com/minibench/mini/internal/atomicfile"
 )
 
 // memory is the file in which minis note what they pulled into an engine. Every
@@ -84,7 +85,7 @@ func (m *memory) with(ctx context.Context, f func(*record) (bool, error)) error 
 	}
 	text, jerr := json.MarshalIndent(r, "", " ")
 	if jerr == nil {
-		jerr = renameio.WriteFile(m.path, append(text, '\n'), 0o600)
+		jerr = atomicfile.Write(m.path, append(text, '\n'), 0o600)
 	}
 	if jerr != nil {
 		jerr = fmt.Errorf("remember images: %w", jerr)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/text"
 )
 
 // Plan is what there is and what would be pulled.
@@ -115,7 +116,7 @@ func (s *Store) inspect(ctx, asking context.Context, n Need, item *Planned, sile
 		item.Problem = "the registry limits requests"
 	case err != nil:
 		silent.mark(registry)
-		item.Problem = "not asked: " + firstLine(err)
+		item.Problem = "not asked: " + text.Clip(text.FirstLine(err.Error()), 200)
 	default:
 		if err := s.suits(n, offer); err != nil {
 			item.Problem = problemOf(err)

@@ -8,10 +8,10 @@ import (
 	"net"
 	"text/tabwriter"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/minibench/mini/internal/atomicfile"
 	"github.com/minibench/mini/model/fake"
 )
 
@@ -134,7 +134,7 @@ func (o *fakeOptions) tell(s Streams, b fake.Books) error {
 	if err != nil {
 		return fmt.Errorf("write books: %w", err)
 	}
-	if err := renameio.WriteFile(o.books, append(data, '\n'), 0o644); err != nil {
+	if err := atomicfile.Write(o.books, append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write books: %w", err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/grade/saved"
 	"github.com/minibench/mini/runner/report"
 )
@@ -146,7 +147,7 @@ func (o *gradeOptions) problem(rows saved.Rows) string {
 	var parts []string
 	if n := len(rows.Unknown); n > 0 {
 		parts = append(parts, fmt.Sprintf("no row of %s is named after the %s %s",
-			strings.Join(o.subsets, ", "), plural(n, "folder"), someOf(rows.Unknown)))
+			strings.Join(o.subsets, ", "), text.Plural(n, "folder"), someOf(rows.Unknown)))
 	}
 	if n := len(rows.Ungradable); n > 0 {
 		var texts []string
@@ -160,13 +161,6 @@ func (o *gradeOptions) problem(rows saved.Rows) string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
 }
 
 // someOf names the first of many.

@@ -30,15 +30,15 @@ func TestTour(t *testing.T) {
 		"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": serverKey,
 	}
 	helper := dockertest.HelperDir(t)
-	for _, size := range []struct{ columns, rows int }{{80, 24}, {160, 50}} {
-		t.Run(fmt.Sprintf("%dx%d", size.columns, size.rows), func(t *testing.T) {
-			term := newTerminal(t, newTourPlace(t, helper, vars), size.columns, size.rows)
-			for i, command := range commands {
-				term.take(t, i, command)
-			}
-		})
-	}
+	t.Run("on a terminal", func(t *testing.T) {
+		t.Parallel()
+		term := newTerminal(t, newTourPlace(t, helper, vars), 80, 24)
+		for i, command := range commands {
+			term.take(t, i, command)
+		}
+	})
 	t.Run("without a terminal", func(t *testing.T) {
+		t.Parallel()
 		place := newTourPlace(t, helper, vars)
 		for i, command := range commands {
 			if strings.Contains(command, " -t ") {

@@ -163,7 +163,7 @@ func (o *checkOptions) end(s Streams, all, bad, others int) error {
 	} else {
 		text := fmt.Sprintf("%d checked: %d fine, %d with problems", all, all-bad, bad)
 		if others > 0 {
-			text += fmt.Sprintf("; %d %s passed over", others, plural(others, "other file"))
+			text += "; " + report.Count(others, "other file") + " passed over"
 		}
 		_, err = fmt.Fprintln(s.Out, text)
 	}

@@ -20,7 +20,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
+
+	"github.com/minibench/mini/internal/atomicfile"
 )
 
 const (
@@ -111,15 +112,7 @@ func write(path string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	f, err := renameio.NewPendingFile(target, renameio.WithPermissions(fileMode), renameio.IgnoreUmask(), renameio.WithTempDir(filepath.Dir(target)))
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer f.Cleanup() //nolint:errcheck // there is nothing left of it after all went well
-	if _, err = f.Write(data); err == nil {
-		err = f.CloseAtomicallyReplace()
-	}
-	if err != nil {
+	if err := atomicfile.Write(target, data, fileMode); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
-	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/trajectories"
 	"github.com/minibench/mini/trajectories/filter"
 	"github.com/minibench/mini/trajectories/timeline"
@@ -261,31 +261,24 @@ func (l *list) counts() string {
 			total++
 		}
 	}
-	text := plural(total, "trajectory")
+	all := text.Count(total, "trajectory")
 	if shown != total {
-		text = fmt.Sprintf("%d of %s", shown, text)
+		all = fmt.Sprintf("%d of %s", shown, all)
 	}
 	if hidden := len(l.items) - total; hidden > 0 {
-		text += " (a: " + report.Count(hidden, "more attempt") + ")"
+		all += " (a: " + text.Count(hidden, "more attempt") + ")"
 	}
 	var more []string
 	if l.walking && l.files > 0 {
-		more = append(more, plural(l.files, "file")+" looked at ...")
+		more = append(more, text.Count(l.files, "file")+" looked at ...")
 	}
 	if l.live {
 		more = append(more, "a mini is at work")
 	}
 	if n := len(l.notes); n > 0 {
-		more = append(more, plural(n, "place")+" not read")
+		more = append(more, text.Count(n, "place")+" not read")
 	}
-	return strings.Join(append([]string{text}, more...), " · ")
-}
-
-func plural(n int, noun string) string {
-	if stem, ok := strings.CutSuffix(noun, "y"); ok && n != 1 {
-		return fmt.Sprintf("%d %sies", n, stem)
-	}
-	return report.Count(n, noun)
+	return strings.Join(append([]string{all}, more...), " · ")
 }
 
 // tint is the colour of how an item ended.

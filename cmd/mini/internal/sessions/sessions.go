@@ -20,7 +20,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
+
+	"github.com/minibench/mini/internal/atomicfile"
 )
 
 var (
@@ -188,7 +189,7 @@ func (h *Held) Save() error {
 	if err != nil {
 		return fmt.Errorf("write session: %w", err)
 	}
-	return renameio.WriteFile(h.path+noteEnd, append(text, '\n'), 0o600)
+	return atomicfile.Write(h.path+noteEnd, append(text, '\n'), 0o600)
 }
 
 // Files is the folder in which the session remembers the user's files.

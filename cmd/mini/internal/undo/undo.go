@@ -28,7 +28,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/renameio/v2"
+	"github.com/minibench/mini/internal/atomicfile"
 )
 
 // Why there is no diff; a session goes on without.
@@ -155,7 +155,7 @@ func (s *Snapshot) take(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(filepath.Join(s.store, noteName), text, 0o600)
+	return atomicfile.Write(filepath.Join(s.store, noteName), text, 0o600)
 }
 
 // foreign says whether a path is none of ours: it was there at the start, and

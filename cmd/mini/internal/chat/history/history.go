@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
+
+	"github.com/minibench/mini/internal/atomicfile"
 )
 
 // Bounds of a history.
@@ -98,7 +99,7 @@ func (h *History) replace(text string) error {
 		b.Write(line)
 		b.WriteByte('\n')
 	}
-	return renameio.WriteFile(h.path, b.Bytes(), 0o600, renameio.IgnoreUmask())
+	return atomicfile.Write(h.path, b.Bytes(), 0o600)
 }
 
 func add(entries []string, text string) []string {
