@@ -18,7 +18,6 @@ type table struct {
 	file *parquet.File
 	from io.ReaderAt
 	size int64
-	root *node
 	id   int // which leaf holds the ids
 }
 
@@ -33,22 +32,20 @@ func (sh *shard) openTable() (*table, error) {
 		// what checkPages has looked at; rows are read from the start of their
 		// group, which hub files keep small.
 		t.file, err = parquet.OpenFile(sh.from, sh.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-		if err != nil {
-			return err
-		}
-		t.root, err = newNode(t.file.Root())
 		return err
 	})
 	if err != nil {
 		return nil, notParquet(err)
 	}
-	for _, n := range t.root.children {
-		if n.name == idColumn && n.kind == leafNode && !n.repeated && n.bytes {
-			t.id = n.first
+	var names []string
+	for _, c := range t.file.Root().Columns() {
+		if c.Name() == idColumn && c.Leaf() && !c.Repeated() && c.Type().Kind() == parquet.ByteArray {
+			t.id = c.Index()
 			return t, nil
 		}
+		names = append(names, c.Name())
 	}
-	return nil, fmt.Errorf("no text column %s; the columns are %s", idColumn, listed(t.root.names()))
+	return nil, fmt.Errorf("no text column %s; the columns are %s", idColumn, listed(names))
 }
 
 func damaged(err error) error { return fmt.Errorf("damaged; fetch it again (%w)", err) }
@@ -139,7 +136,8 @@ func appendIDs(ids []string, page parquet.Page, values []parquet.Value) ([]strin
 		n, err := r.ReadValues(values) // gives values and io.EOF together
 		for _, v := range values[:n] {
 			id := ""
-			if b := blob(v); !v.IsNull() {
+			if v.Kind() == parquet.ByteArray { // the library does not check
+				b := v.ByteArray()
 				id = string(b[:min(len(b), maxID+1)]) // too long is too long
 			}
 			ids = append(ids, id)

@@ -104,7 +104,7 @@ func decodeThrift(r io.Reader, v any) error {
 // is read.
 func (t *table) checkRows(ctx context.Context, group int) error {
 	sum := int64(0)
-	for column := range t.root.leaves() {
+	for column := range t.file.Schema().Columns() {
 		largest, err := t.checkPages(ctx, group, column)
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -101,26 +100,4 @@ func (t *table) rows(ctx context.Context, g, n int, f func(i int, values parquet
 		}
 	}
 	return nil
-}
-
-// instance makes an instance of a row's values, as if it had been JSON.
-func (t *table) instance(values parquet.Row) (Instance, error) {
-	columns := make([][]parquet.Value, t.root.leaves())
-	for _, v := range values {
-		c := v.Column()
-		if c < 0 || c >= len(columns) {
-			return Instance{}, errors.New("a value of no column")
-		}
-		columns[c] = append(columns[c], v)
-	}
-	row := map[string]json.RawMessage{}
-	w := newWriter()
-	for _, n := range t.root.children {
-		w.reset()
-		if err := n.write(w, columns[n.first:n.first+n.leaves()]); err != nil {
-			return Instance{}, fmt.Errorf("column %s: %w", printable(n.name), err)
-		}
-		row[n.name] = w.copy()
-	}
-	return fromColumns(row)
 }

@@ -5,198 +5,138 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
-	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// writer builds the JSON of one column, up to maxRow bytes: a parquet file can
-// name the same large value any number of times.
-type writer struct {
-	buf bytes.Buffer
-	enc *json.Encoder
+// instance makes an instance of a row's values, as if it had been JSON.
+func (t *table) instance(values parquet.Row) (Instance, error) {
+	columns := map[string]any{}
+	err := guard(func() error { return t.file.Schema().Reconstruct(&columns, values) })
+	if err != nil {
+		return Instance{}, damaged(err)
+	}
+	row := map[string]json.RawMessage{}
+	for _, c := range t.file.Root().Columns() {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		err := guard(func() error { // a list may have another shape than the usual
+			v, err := jsonValue(c, columns[c.Name()])
+			if err != nil {
+				return err
+			}
+			return enc.Encode(v)
+		})
+		if err == nil && b.Len() > maxRow {
+			err = fmt.Errorf("longer than %d MB", maxRow>>20)
+		}
+		if err != nil {
+			return Instance{}, fmt.Errorf("column %s: %w", printable(c.Name()), err)
+		}
+		row[c.Name()] = bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	}
+	return fromColumns(row)
 }
 
-func newWriter() *writer {
-	w := &writer{}
-	w.enc = json.NewEncoder(&w.buf)
-	w.enc.SetEscapeHTML(false)
-	return w
+var errMap = errors.New("a map, which mini does not read; write it as a group, or as text")
+
+// jsonValue is a value of a column as encoding/json writes it in the form of the
+// hub. What JSON has no number for becomes null, and bytes that are no text
+// base64.
+func jsonValue(c *parquet.Column, v any) (any, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, ok := logical(c).(*format.MapType); ok {
+			return nil, errMap
+		}
+		for _, child := range c.Columns() {
+			var err error
+			if v[child.Name()], err = jsonValue(child, v[child.Name()]); err != nil {
+				return nil, err
+			}
+		}
+	case []any:
+		if _, ok := logical(c).(*format.ListType); ok {
+			c = c.Columns()[0].Columns()[0]
+		}
+		for i, e := range v {
+			var err error
+			if v[i], err = jsonValue(c, e); err != nil {
+				return nil, err
+			}
+		}
+	case string:
+		return text8([]byte(v)), nil
+	case []byte:
+		if _, ok := logical(c).(*format.UUIDType); ok && len(v) == 16 {
+			return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]), nil
+		}
+		return text8(v), nil
+	case float32:
+		return finite(v), nil
+	case float64:
+		return finite(v), nil
+	case *big.Float:
+		return json.Number(v.Text('f', -1)), nil
+	case int32:
+		return integer(logical(c), int64(v), uint64(uint32(v))), nil
+	case int64:
+		return integer(logical(c), v, uint64(v)), nil
+	case deprecated.Int96:
+		return moment(impala(v), false), nil
+	}
+	return v, nil
 }
 
-func (w *writer) reset() { w.buf.Reset() }
-
-func (w *writer) copy() json.RawMessage { return bytes.Clone(w.buf.Bytes()) }
-
-func (w *writer) full() error {
-	if w.buf.Len() > maxRow {
-		return fmt.Errorf("longer than %d MB", maxRow>>20)
+// logical is what the file says that the values of a column mean; nil if nothing.
+func logical(c *parquet.Column) format.LogicalTypeValue {
+	if t := c.Type().LogicalType(); t != nil {
+		return t.Value
 	}
 	return nil
 }
 
-func (w *writer) raw(s string) error {
-	w.buf.WriteString(s)
-	return w.full()
-}
-
-// text writes a JSON string.
-func (w *writer) text(s string) {
-	_ = w.enc.Encode(s) // a string and a buffer: neither can fail
-	w.buf.Truncate(w.buf.Len() - 1)
-}
-
-// bytes writes text as it is, and other bytes as base64, as the hub does.
-func (w *writer) bytes(b []byte) {
+func text8(b []byte) string {
 	if utf8.Valid(b) {
-		w.text(string(b))
-		return
+		return string(b)
 	}
-	w.text(base64.StdEncoding.EncodeToString(b))
+	return base64.StdEncoding.EncodeToString(b)
 }
 
-// float writes a number; what JSON has no number for becomes null.
-func (w *writer) float(f float64, bits int) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		w.buf.WriteString("null")
-		return
-	}
-	form := byte('f')
-	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
-		form = 'e'
-	}
-	w.buf.Write(strconv.AppendFloat(w.buf.AvailableBuffer(), f, form, -1, bits))
-}
-
-func (w *writer) int(i int64) { w.buf.Write(strconv.AppendInt(w.buf.AvailableBuffer(), i, 10)) }
-
-// shower is how values of a type are written. Times have the form that the hub
-// gives them in JSON: 2024-05-06T07:08:09.000010, with Z where the file says
-// that they are UTC.
-func shower(t parquet.Type) func(*writer, parquet.Value) {
-	if lt := t.LogicalType(); lt != nil {
-		if show := logical(lt, t); show != nil {
-			return show
-		}
-	}
-	switch t.Kind() {
-	case parquet.Boolean:
-		return func(w *writer, v parquet.Value) { w.buf.WriteString(strconv.FormatBool(v.Boolean())) }
-	case parquet.Int32:
-		return func(w *writer, v parquet.Value) { w.int(int64(v.Int32())) }
-	case parquet.Int64:
-		return func(w *writer, v parquet.Value) { w.int(v.Int64()) }
-	case parquet.Int96:
-		return func(w *writer, v parquet.Value) { w.text(moment(impala(v), false)) }
-	case parquet.Float:
-		return func(w *writer, v parquet.Value) { w.float(float64(v.Float()), 32) }
-	case parquet.Double:
-		return func(w *writer, v parquet.Value) { w.float(v.Double(), 64) }
-	}
-	return func(w *writer, v parquet.Value) { w.bytes(blob(v)) }
-}
-
-// logical is for types that mean more than their bytes; nil for the others.
-func logical(lt *format.LogicalType, t parquet.Type) func(*writer, parquet.Value) {
-	kind := t.Kind()
-	whole := kind == parquet.Int32 || kind == parquet.Int64
-	switch lt := lt.Value.(type) {
-	case *format.TimestampType:
-		if kind == parquet.Int64 {
-			return func(w *writer, v parquet.Value) { w.text(moment(since(v.Int64(), lt.Unit), lt.IsAdjustedToUTC)) }
-		}
-	case *format.DateType:
-		if kind == parquet.Int32 {
-			return func(w *writer, v parquet.Value) {
-				w.text(time.Unix(int64(v.Int32())*86400, 0).UTC().Format(time.DateOnly))
-			}
-		}
-	case *format.TimeType:
-		if whole {
-			return func(w *writer, v parquet.Value) {
-				at := since(integer(v), lt.Unit)
-				w.text(at.Format(time.TimeOnly) + fraction(at))
-			}
-		}
-	case *format.IntType:
-		if whole && !lt.IsSigned {
-			return func(w *writer, v parquet.Value) {
-				u := uint64(v.Uint32())
-				if v.Kind() == parquet.Int64 {
-					u = v.Uint64()
-				}
-				w.buf.Write(strconv.AppendUint(w.buf.AvailableBuffer(), u, 10))
-			}
-		}
-	case *format.DecimalType:
-		if lt.Scale >= 0 && lt.Scale <= 1000 {
-			return func(w *writer, v parquet.Value) { w.decimal(v, int(lt.Scale)) }
-		}
-	case *format.UUIDType:
-		return func(w *writer, v parquet.Value) {
-			if b := blob(v); len(b) == 16 {
-				w.text(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
-				return
-			}
-			w.bytes(blob(v))
-		}
-	}
-	return nil
-}
-
-// blob is the bytes of a value, none where the file has another kind than it
-// said: the library does not check.
-func blob(v parquet.Value) []byte {
-	if k := v.Kind(); k != parquet.ByteArray && k != parquet.FixedLenByteArray {
+func finite[F float32 | float64](f F) any {
+	if math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
 		return nil
 	}
-	return v.ByteArray()
+	return f
 }
 
-func integer(v parquet.Value) int64 {
-	if v.Kind() == parquet.Int32 {
-		return int64(v.Int32())
-	}
-	return v.Int64()
-}
-
-// decimal writes a number with all its digits: value / 10^scale.
-func (w *writer) decimal(v parquet.Value, scale int) {
-	var unscaled big.Int
-	switch v.Kind() {
-	case parquet.Int32, parquet.Int64:
-		unscaled.SetInt64(integer(v))
-	default:
-		b := blob(v)
-		if len(b) > 64 { // no number has this many digits
-			w.bytes(b)
-			return
-		}
-		unscaled.SetBytes(b) // big-endian, two's complement
-		if len(b) > 0 && b[0] >= 0x80 {
-			unscaled.Sub(&unscaled, new(big.Int).Lsh(big.NewInt(1), uint(len(b))*8))
+// integer is a number, or a time that is written as one. Times have the form
+// that the hub gives them in JSON: 2024-05-06T07:08:09.000010, with Z where the
+// file says that they are UTC.
+func integer(meaning format.LogicalTypeValue, n int64, unsigned uint64) any {
+	switch m := meaning.(type) {
+	case *format.TimestampType:
+		return moment(since(n, m.Unit), m.IsAdjustedToUTC)
+	case *format.DateType:
+		return time.Unix(n*86400, 0).UTC().Format(time.DateOnly)
+	case *format.TimeType:
+		at := since(n, m.Unit)
+		return at.Format(time.TimeOnly) + fraction(at)
+	case *format.IntType:
+		if !m.IsSigned {
+			return unsigned
 		}
 	}
-	digits, negative := strings.CutPrefix(unscaled.String(), "-")
-	if missing := scale + 1 - len(digits); missing > 0 {
-		digits = strings.Repeat("0", missing) + digits
-	}
-	if negative {
-		w.buf.WriteByte('-')
-	}
-	point := len(digits) - scale
-	w.buf.WriteString(digits[:point])
-	if scale > 0 {
-		w.buf.WriteByte('.')
-		w.buf.WriteString(digits[point:])
-	}
+	return n
 }
 
 // since is the time n units after 1970.
@@ -211,14 +151,12 @@ func since(n int64, unit format.TimeUnit) time.Time {
 }
 
 // impala is a time of the old 96-bit kind: nanoseconds of a Julian day.
-func impala(v parquet.Value) time.Time {
+func impala(i deprecated.Int96) time.Time {
 	const epoch = 2440588 // the Julian day of 1970-01-01
-	i := v.Int96()
-	var b [12]byte
-	for at, word := range i {
-		binary.LittleEndian.PutUint32(b[at*4:], word)
-	}
-	nanos := int64(binary.LittleEndian.Uint64(b[:8]))
+	var b [8]byte
+	binary.LittleEndian.PutUint32(b[:], i[0])
+	binary.LittleEndian.PutUint32(b[4:], i[1])
+	nanos := int64(binary.LittleEndian.Uint64(b[:]))
 	return time.Unix((int64(i[2])-epoch)*86400+nanos/1e9, nanos%1e9).UTC()
 }
 

@@ -64,7 +64,6 @@ var rules = []rule{
 	{pkg: "datasets/specs", may: nil, std: true},
 	{pkg: "datasets/hub", may: []string{"datasets"}},
 	{pkg: "datasets/hub/hubtest", may: nil, std: true},
-	{pkg: "datasets/hub/hubtest/serve", may: []string{"datasets/hub/hubtest"}, std: true},
 	{pkg: "agent", may: []string{"env", "model", "trajectories", "agent/events", "agent/worktree", "agent/protocol", "agent/pictures"}},
 	{pkg: "agent/events", may: []string{"model", "trajectories"}},
 	{pkg: "agent/protocol", may: []string{"env", "model"}, std: true},
