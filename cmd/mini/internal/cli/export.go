@@ -148,7 +148,7 @@ func (o *exportOptions) run(ctx context.Context, s Streams, args []string) error
 		debug.SetGCPercent(exportGCPercent)
 		debug.SetMemoryLimit(exportMemory)
 	}
-	sifted, err := o.newSifter()
+	sifted, err := o.newSieve()
 	if err != nil {
 		return err
 	}
@@ -163,9 +163,20 @@ func (o *exportOptions) run(ctx context.Context, s Streams, args []string) error
 	}
 	cfg := export.Config{
 		Options: o.Options, Dir: o.output, Replace: o.force, Workers: o.workers, Tools: src.tools,
-		Sieve: sifted.look, Sifted: sifted.end, Split: sifted.SplitOf, Splits: sifted.splits, Wrote: sifted.Wrote,
+		Sieve: func(it *export.Item) func() []*export.Item {
+			l := sifted.Look(it)
+			return func() []*export.Item { return sifted.Take(l) }
+		},
+		Sifted: func() error {
+			sifted.End()
+			return before(sifted.Refusal())
+		},
+		Split: sifted.SplitOf, Wrote: sifted.Wrote,
 		Manifest: func(dir string, r export.Report) error { return o.manifest(dir, src, sifted, r) },
 		Progress: func(r export.Report) { o.progress(s, r) },
+	}
+	for _, split := range o.sieve.cfg.Splits {
+		cfg.Splits = append(cfg.Splits, split.Name)
 	}
 	r, err := export.Run(ctx, cfg, src.list())
 	r.Unread = append(src.unread, r.Unread...)
@@ -182,6 +193,39 @@ func (o *exportOptions) run(ctx context.Context, s Streams, args []string) error
 	return o.show(s, sifted, r)
 }
 
+// trains says whether the rows of a format are for training.
+func trains(format string) bool {
+	return !slices.Contains([]string{export.ATIF, export.Traj, export.Preds}, format)
+}
+
+// newSieve is what the flags ask for.
+func (o *exportOptions) newSieve() (*sieve.Sieve, error) {
+	s, err := o.sieve.sieve(trains(o.Format), o.Reasoning != export.Drop)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.sieve.split != "" && !trains(o.Format):
+		return nil, usagef("--split is for rows; %s has files of its own", o.Format)
+	case o.sieve.set.Changed("seed") && o.sieve.split == "" && o.rule != export.Random:
+		return nil, usagef("--seed is for --split and --select random, of which neither is given")
+	}
+	return s, nil
+}
+
+// foresee refuses what will be refused before it is read. Where filters go by
+// what only the whole attempt tells, that is left to the reading.
+func (o *exportOptions) foresee(s *sieve.Sieve, src *exportSource) error {
+	if c := o.sieve.cfg; o.sieve.resolved || c.NoFlagged || len(c.Verdicts)+len(c.Classes)+len(c.Models)+len(c.Flags) > 0 {
+		return nil
+	}
+	for _, a := range src.attempts {
+		s.Foresee(&export.Item{
+			InstanceID: a.InstanceID, Attempt: a.Number, Repo: repoOf(a.InstanceID), Dataset: src.runs[a.input].Dataset,
+		})
+	}
+	return before(s.Refusal())
+}
+
 // exportedAs is export.json. It has no time in it: the same export gives the
 // same bytes.
 type exportedAs struct {
@@ -194,7 +238,7 @@ type exportedAs struct {
 	export.Report
 }
 
-func (o *exportOptions) manifest(dir string, src *exportSource, sifted *sifter, r export.Report) error {
+func (o *exportOptions) manifest(dir string, src *exportSource, sifted *sieve.Sieve, r export.Report) error {
 	r.Unread = append(src.unread, r.Unread...)
 	data, err := json.MarshalIndent(exportedAs{
 		Format: "mini-export-1", MiniVersion: Version, Options: o.Options, Select: o.rule, Seed: o.sieve.cfg.Seed, Runs: src.runs, Report: r,
@@ -222,7 +266,7 @@ func (o *exportOptions) progress(s Streams, r export.Report) {
 }
 
 // nothing says why there is nothing.
-func (o *exportOptions) nothing(s Streams, sifted *sifter, r export.Report) error {
+func (o *exportOptions) nothing(s Streams, sifted *sieve.Sieve, r export.Report) error {
 	for _, line := range r.Unread {
 		_, _ = fmt.Fprintln(s.Err, "mini:", report.Printable(line)) // only for people
 	}
@@ -257,7 +301,7 @@ func reasons(counts map[string]int) []string {
 	return names
 }
 
-func (o *exportOptions) show(s Streams, sifted *sifter, r export.Report) error {
+func (o *exportOptions) show(s Streams, sifted *sieve.Sieve, r export.Report) error {
 	for _, line := range r.Unread {
 		_, _ = fmt.Fprintln(s.Err, "mini:", report.Printable(line)) // only for people
 	}

@@ -78,7 +78,7 @@ func (o *sieveFlags) sieve(training, reasoning bool) (*sieve.Sieve, error) {
 		if err != nil {
 			return nil, usagef("%w", err)
 		}
-		cfg.Splits = splits
+		cfg.Splits, o.cfg.Splits = splits, splits
 	}
 	if err := loadDotenv(); err != nil {
 		return nil, err
