@@ -25,8 +25,6 @@ import (
 type exportOptions struct {
 	export.Options
 	output, pick, shardSize string
-	reasoning, faults       string
-	arguments, completion   string
 	workers                 int
 	sieve                   sieveFlags
 	force, json             bool
@@ -65,10 +63,10 @@ export.json, which says what made them, what was left out and why.`,
 	f.StringVar(&o.Format, "format", "", "`NAME` of the format, as above")
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` to make")
 	f.BoolVar(&o.Parquet, "parquet", false, "write parquet files instead of lines of JSON")
-	f.StringVar(&o.reasoning, "reasoning", "", "thinking of the model: keep, drop or inline (default \"keep\")")
-	f.StringVar(&o.faults, "format-errors", "", "replies in a wrong format, and their answers: drop, keep or mask (default \"drop\")")
-	f.StringVar(&o.arguments, "tool-arguments", "", "how arguments of tool calls are written: object or text")
-	f.StringVar(&o.completion, "completion", "", "completion of kto and dpo rows: reply or rest (default \"reply\")")
+	f.StringVar((*string)(&o.Reasoning), "reasoning", "", "thinking of the model: keep, drop or inline (default \"keep\")")
+	f.StringVar((*string)(&o.Faults), "format-errors", "", "replies in a wrong format, and their answers: drop, keep or mask (default \"drop\")")
+	f.StringVar((*string)(&o.Arguments), "tool-arguments", "", "how arguments of tool calls are written: object or text")
+	f.StringVar((*string)(&o.Completion), "completion", "", "completion of kto and dpo rows: reply or rest (default \"reply\")")
 	f.StringVar(&o.pick, "select", "", "which attempts: all, first (of preds), every, resolved, shortest, cheapest or random (default \"all\")")
 	f.IntVar(&o.ShardRows, "shard-rows", 0, "begin a new file after this number of rows")
 	f.StringVar(&o.shardSize, "shard-size", "", "begin a new file before it has this `SIZE`, as 500MB")
@@ -104,8 +102,6 @@ func (o *exportOptions) check() error {
 	if ext := filepath.Ext(o.output); slices.Contains([]string{".jsonl", ".json", ".parquet"}, ext) {
 		return usagef("-o names a folder, and %s looks like a file: files get their names within it", o.output)
 	}
-	o.Reasoning, o.Faults = export.Reasoning(o.reasoning), export.Faults(o.faults)
-	o.Arguments, o.Completion = export.Arguments(o.arguments), export.Completion(o.completion)
 	if o.shardSize != "" {
 		n, err := units.FromHumanSize(o.shardSize)
 		if err != nil || n < 1 {
