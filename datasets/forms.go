@@ -64,7 +64,7 @@ func OneForm(names []string) []string {
 // shard's name, nil for other files.
 func meant(name string) (string, []string) {
 	base, _ := stem(name)
-	shard := shardName().FindStringSubmatch(base)
+	shard := shardName.FindStringSubmatch(base)
 	if shard != nil {
 		base = shard[1]
 	}

@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Source is a dataset that can be read again and again: one split of it, in
@@ -71,7 +73,7 @@ func Local(name, split string) (Source, error) {
 		return Source{}, &badData{printable(name) + ": the file is empty"}
 	}
 	// The name of a pipe, and of what is open already, says nothing of its form.
-	if _, ok := stem(name); !ok && !piped && !descriptor().MatchString(at) {
+	if _, ok := stem(name); !ok && !piped && !descriptor.MatchString(at) {
 		return Source{}, &badData{printable(name) + ": not a dataset; .parquet, .jsonl and .json files are read, also with .gz"}
 	}
 	its := splitOf(filepath.Base(name))
@@ -103,7 +105,7 @@ func notThere(name string, err error) error {
 }
 
 // descriptor matches what Unix calls files that are open already.
-var descriptor = lazyRegexp(`^/(dev/stdin|dev/fd/[0-9]+|proc/[^/]+/fd/[0-9]+)$`)
+var descriptor = lazyregexp.New(`^/(dev/stdin|dev/fd/[0-9]+|proc/[^/]+/fd/[0-9]+)$`)
 
 func folder(root, split string) (Source, error) {
 	names, err := dataFiles(root)

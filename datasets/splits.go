@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Splits sorts the data files among names (see IsData), which are
@@ -91,9 +91,9 @@ func listed(names []string) string {
 }
 
 var (
-	shardName = lazyRegexp(`^(.+)-(\d{5})-of-(\d{5})(?:-[0-9a-f]{6,64})?$`)
-	word      = lazyRegexp(`^\w+(?:\.\w+)*$`)
-	converted = lazyRegexp(`^(?:partial-)?([A-Za-z]\w*)/\d{4,}\.parquet$`) // the hub converts only the start of what is very large
+	shardName = lazyregexp.New(`^(.+)-(\d{5})-of-(\d{5})(?:-[0-9a-f]{6,64})?$`)
+	word      = lazyregexp.New(`^\w+(?:\.\w+)*$`)
+	converted = lazyregexp.New(`^(?:partial-)?([A-Za-z]\w*)/\d{4,}\.parquet$`) // the hub converts only the start of what is very large
 )
 
 // splitWords are the words that mean a split wherever they stand in a name.
@@ -102,17 +102,17 @@ var splitWords = []string{"train", "training", "test", "testing", "eval", "evalu
 func splitOf(name string) string {
 	base, _ := stem(name)
 	folders := strings.Split(path.Dir(name), "/")
-	shard := shardName().FindStringSubmatch(base)
+	shard := shardName.FindStringSubmatch(base)
 	if shard != nil {
 		base = shard[1]
 	}
 	switch found := wordIn(base); {
 	case found != "":
 		return found
-	case shard != nil && word().MatchString(base):
+	case shard != nil && word.MatchString(base):
 		return base
 	}
-	tail := converted().FindStringSubmatch(path.Join(folders[len(folders)-1], path.Base(name)))
+	tail := converted.FindStringSubmatch(path.Join(folders[len(folders)-1], path.Base(name)))
 	if tail != nil && tail[1] != "data" && tail[1] != "default" {
 		return tail[1]
 	}
@@ -172,7 +172,7 @@ func missingShard(files []string) error {
 	have := map[string]map[string]bool{}
 	for _, file := range files {
 		base, _ := stem(file)
-		if m := shardName().FindStringSubmatch(base); m != nil {
+		if m := shardName.FindStringSubmatch(base); m != nil {
 			set := path.Join(path.Dir(file), m[1]) + "-%05d-of-" + m[3]
 			if have[set] == nil {
 				have[set] = map[string]bool{}
@@ -190,9 +190,4 @@ func missingShard(files []string) error {
 		}
 	}
 	return nil
-}
-
-// lazyRegexp compiles an expression when it is first used: most commands use none.
-func lazyRegexp(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

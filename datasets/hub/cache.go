@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // The cache has a folder for every repository:
@@ -31,7 +33,7 @@ const (
 	partialEnd  = ".partial"
 )
 
-var blobName = lazyRegexp(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var blobName = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // folder is a path in the cache, below the folder of a repository.
 func (h *Hub) folder(repo string, parts ...string) string {

@@ -80,7 +80,7 @@ func (c config) splits(names []string) map[string][]string {
 	m := newMatcher(names)
 	found := map[string][]string{}
 	for split, patterns := range c.patterns() {
-		if !splitName().MatchString(split) {
+		if !splitName.MatchString(split) {
 			continue
 		}
 		if files := m.all(prefix, patterns); len(files) > 0 {

@@ -173,7 +173,7 @@ func readRecord(path string) (Edition, error) {
 		return Edition{}, errors.Join(errRecord, err)
 	}
 	var r record
-	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&r); err != nil || r.Format != recordFormat || !commitID().MatchString(r.Commit) {
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&r); err != nil || r.Format != recordFormat || !commitID.MatchString(r.Commit) {
 		return Edition{}, errors.Join(errRecord, err)
 	}
 	return r.Edition, nil
@@ -183,7 +183,7 @@ func readRecord(path string) (Edition, error) {
 // full length. The content was checked before it got its name.
 func (h *Hub) complete(e *Edition) bool {
 	for i, f := range e.Files {
-		if !blobName().MatchString(f.Blob) {
+		if !blobName.MatchString(f.Blob) {
 			return false
 		}
 		e.Files[i].Path = h.folder(e.Repo, blobsDir, f.Blob)
@@ -212,7 +212,7 @@ func (h *Hub) Cached() ([]Edition, error) {
 	}
 	var all []Edition
 	for _, entry := range entries {
-		if org, name, ok := strings.Cut(entry.Name(), "--"); ok && repoName().MatchString(org+"/"+name) {
+		if org, name, ok := strings.Cut(entry.Name(), "--"); ok && repoName.MatchString(org+"/"+name) {
 			all = append(all, h.editions(org+"/"+name)...)
 		}
 	}

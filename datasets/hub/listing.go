@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Bounds on what a hub may tell. The largest answers of the public hub have
@@ -34,10 +35,10 @@ type entry struct {
 }
 
 var (
-	commitID = lazyRegexp(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	sha1Hex  = lazyRegexp(`^[0-9a-f]{40}$`)
-	sha256Hx = lazyRegexp(`^[0-9a-f]{64}$`)
-	nextLink = lazyRegexp(`<([^<>]*)>\s*;[^,]*\brel="?next"?`)
+	commitID = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	sha1Hex  = lazyregexp.New(`^[0-9a-f]{40}$`)
+	sha256Hx = lazyregexp.New(`^[0-9a-f]{64}$`)
+	nextLink = lazyregexp.New(`<([^<>]*)>\s*;[^,]*\brel="?next"?`)
 )
 
 // commit asks what a revision is today.
@@ -49,7 +50,7 @@ func (h *Hub) commit(ctx context.Context, ref Ref) (string, error) {
 	if _, err := h.getJSON(ctx, address, ref, &answer); err != nil {
 		return "", err
 	}
-	if !commitID().MatchString(answer.SHA) {
+	if !commitID.MatchString(answer.SHA) {
 		return "", h.nonsense(ref, "no commit in it")
 	}
 	return answer.SHA, nil
@@ -93,7 +94,7 @@ func (h *Hub) list(ctx context.Context, ref Ref, commit string) ([]entry, error)
 // the query is taken: a mirror's links may lead to the hub it mirrors.
 func following(header http.Header) string {
 	for _, link := range header.Values("Link") {
-		if m := nextLink().FindStringSubmatch(link); m != nil {
+		if m := nextLink.FindStringSubmatch(link); m != nil {
 			if u, err := url.Parse(m[1]); err == nil {
 				return u.RawQuery
 			}
@@ -124,7 +125,7 @@ func (f file) entry() (entry, error) {
 		return e, fmt.Errorf("a file with the name %.100q", e.name)
 	case e.size < 0 || e.size > maxSize:
 		return e, fmt.Errorf("a file of %d bytes", e.size)
-	case f.LFS != nil && !sha256Hx().MatchString(e.sha256), f.LFS == nil && !sha1Hex().MatchString(e.sha1):
+	case f.LFS != nil && !sha256Hx.MatchString(e.sha256), f.LFS == nil && !sha1Hex.MatchString(e.sha1):
 		return e, fmt.Errorf("a file without a checksum, %.100q", e.name)
 	}
 	return e, nil

@@ -2,9 +2,9 @@ package hub
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // Alias is a short name of a dataset.
@@ -58,9 +58,9 @@ func (r Ref) orMain() Ref {
 // can carry them. Names of repositories become names of folders here, org and
 // name joined by "--", which the hub allows in neither.
 var (
-	repoName     = lazyRegexp(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}$`)
-	revisionName = lazyRegexp(`^[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}$`)
-	splitName    = lazyRegexp(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
+	repoName     = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}$`)
+	revisionName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}$`)
+	splitName    = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
 )
 
 // ParseRef reads an alias or org/name, either with @revision. split may be
@@ -83,11 +83,11 @@ func ParseRef(s, split string) (Ref, error) {
 		}
 	}
 	switch {
-	case !repoName().MatchString(ref.Repo), strings.Contains(ref.Repo, ".."), strings.Contains(ref.Repo, "--"):
+	case !repoName.MatchString(ref.Repo), strings.Contains(ref.Repo, ".."), strings.Contains(ref.Repo, "--"):
 		return bad("%.100q is not the name of a dataset", name)
-	case at && (!revisionName().MatchString(revision) || !cleanPath(revision)):
+	case at && (!revisionName.MatchString(revision) || !cleanPath(revision)):
 		return bad("%.100q is not a revision", revision)
-	case split != "" && (!splitName().MatchString(split) || strings.Contains(split, "..")):
+	case split != "" && (!splitName.MatchString(split) || strings.Contains(split, "..")):
 		return bad("%.100q is not the name of a split", split)
 	}
 	return ref, nil
@@ -109,9 +109,4 @@ func aliasNames() string {
 		names = append(names, a.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// lazyRegexp compiles an expression when it is first used: most commands use none.
-func lazyRegexp(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

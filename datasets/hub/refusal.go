@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/minibench/mini/internal/lazyregexp"
 )
 
 // refusal turns an answer that is none into an error. The codes are those of
@@ -124,7 +126,7 @@ func said(message string) string {
 
 // resetAfter finds t, the seconds to the next window, in a RateLimit header
 // (draft-ietf-httpapi-ratelimit-headers, which the hub follows).
-var resetAfter = lazyRegexp(`;\s*t=(\d{1,9})`)
+var resetAfter = lazyregexp.New(`;\s*t=(\d{1,9})`)
 
 // pauseOf is how long the server asks to wait; 0 where it does not say.
 func pauseOf(header http.Header) time.Duration {
@@ -135,7 +137,7 @@ func pauseOf(header http.Header) time.Duration {
 	if t, err := http.ParseTime(after); err == nil {
 		return max(0, time.Until(t).Round(time.Second))
 	}
-	if m := resetAfter().FindStringSubmatch(header.Get("RateLimit")); m != nil {
+	if m := resetAfter.FindStringSubmatch(header.Get("RateLimit")); m != nil {
 		if n, err := strconv.ParseUint(m[1], 10, 31); err == nil {
 			return time.Duration(n) * time.Second
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -239,11 +240,11 @@ func inWord(b byte) bool {
 // or a colour of a terminal.
 func escaped[T string | []byte](text T, at int) bool {
 	before := string(text[max(0, at-12):at])
-	return escape().MatchString(before)
+	return escape.MatchString(before)
 }
 
 // escape matches the end of what stands before a secret.
-var escape = lazyRegexp(`(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\[[0-9;]{0,8}m)$`)
+var escape = lazyregexp.New(`(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\[[0-9;]{0,8}m)$`)
 
 // redact takes secrets out of a text. Those that leave says may stay do, and
 // found is told of all.

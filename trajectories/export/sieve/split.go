@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/trajectories/export"
 )
 
@@ -29,7 +30,7 @@ const (
 const exampleSplit = "--split train=0.95,val=0.05"
 
 // splitName is what may name a file on any system.
-var splitName = lazyRegexp(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
+var splitName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
 // ParseSplits reads "train=0.95,val=0.05".
 func ParseSplits(text string) ([]Split, error) {
@@ -53,7 +54,7 @@ func checkSplits(splits []Split, by SplitBy) error {
 	for _, s := range splits {
 		folded := strings.ToLower(s.Name) // some file systems make no difference
 		switch {
-		case !splitName().MatchString(s.Name):
+		case !splitName.MatchString(s.Name):
 			return fmt.Errorf("--split: %s cannot name a file; letters, digits, - and _ can, as in %s", quoted(s.Name), exampleSplit)
 		case seen[folded]:
 			return fmt.Errorf("--split: %s is there twice", s.Name)

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/trajectories/export"
 )
 
@@ -81,7 +81,7 @@ var instances = sync.OnceValue(func() map[string]string {
 })
 
 // official matches the images of the official sets, and what they are for.
-var official = lazyRegexp(`(?:^|/)sweb\.eval\.[a-z0-9_]+\.([a-z0-9._-]+?)(?:[:@].*)?$`)
+var official = lazyregexp.New(`(?:^|/)sweb\.eval\.[a-z0-9_]+\.([a-z0-9._-]+?)(?:[:@].*)?$`)
 
 // testSet is the test set that an attempt's instance belongs to, if any.
 func testSet(it *export.Item) string {
@@ -92,7 +92,7 @@ func testSet(it *export.Item) string {
 	if set := testID(it.InstanceID); set != "" {
 		return set
 	}
-	if m := official().FindStringSubmatch(image); m != nil {
+	if m := official.FindStringSubmatch(image); m != nil {
 		if set := testID(m[1]); set != "" {
 			return set
 		}
@@ -111,7 +111,7 @@ func testSet(it *export.Item) string {
 // and the instance at last.
 func testID(id string) string {
 	name := squashed(id)
-	for _, at := range digits().FindAllStringIndex(name, -1) {
+	for _, at := range digits.FindAllStringIndex(name, -1) {
 		before := strings.TrimSuffix(name[:at[0]], "-")
 		for _, r := range testRepos() {
 			if before != r.squashed && !strings.HasSuffix(before, "-"+r.squashed) {
@@ -129,13 +129,13 @@ func testID(id string) string {
 }
 
 // digits matches the numbers of a squashed name.
-var digits = lazyRegexp(`\b[0-9]+\b`)
+var digits = lazyregexp.New(`\b[0-9]+\b`)
 
 // between matches what stands between the parts of an id, however it is written.
-var between = lazyRegexp(`_1776_|[^a-z0-9]+(?:(?:issues|pull|pr)[^a-z0-9]+)?`)
+var between = lazyregexp.New(`_1776_|[^a-z0-9]+(?:(?:issues|pull|pr)[^a-z0-9]+)?`)
 
 // squashed is a name in small letters, with one - between its words.
-func squashed(name string) string { return between().ReplaceAllString(strings.ToLower(name), "-") }
+func squashed(name string) string { return between.ReplaceAllString(strings.ToLower(name), "-") }
 
 // testRepo is a repository that test sets take instances from.
 type testRepo struct {
@@ -159,7 +159,7 @@ var testRepos = sync.OnceValue(func() []testRepo {
 })
 
 // extension is that of a file of rows.
-var extension = lazyRegexp(`\.(?:jsonl?|parquet|csv)(?:\.gz)?$`)
+var extension = lazyregexp.New(`\.(?:jsonl?|parquet|csv)(?:\.gz)?$`)
 
 // testDataset goes by the name of what a run was on, as "live+rows.jsonl".
 // Where several sets were given, an instance may be of any, and one is enough.
@@ -168,8 +168,8 @@ func testDataset(dataset string) string {
 		part = strings.TrimSpace(part)
 		org, _, _ := strings.Cut(part, "@")
 		name := org[strings.LastIndexAny(org, `/\`)+1:]
-		file := extension().MatchString(name)
-		name = strings.ReplaceAll(extension().ReplaceAllString(name, ""), "_", "-")
+		file := extension.MatchString(name)
+		name = strings.ReplaceAll(extension.ReplaceAllString(name, ""), "_", "-")
 		for _, s := range namedSets {
 			if name == s.name && (!file || !s.alone) || !s.alone && strings.HasPrefix(name, s.name+"-") {
 				return s.set
@@ -222,9 +222,4 @@ func (t *tests) refusal() error {
 	}
 	return fmt.Errorf("%w: %s; models trained on test sets cannot be measured by them; leave them out (--repo, or other runs), or give --allow-test-split",
 		ErrTestSet, strings.Join(parts, ", "))
-}
-
-// lazyRegexp compiles an expression when it is first used: most commands use none.
-func lazyRegexp(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
@@ -263,12 +264,12 @@ func (src *exportSource) folders() []string {
 
 // sweBenchID matches the id of an instance as SWE-bench makes ids, alone or at
 // the end of a longer name: no owner on GitHub has a _ in its name.
-var sweBenchID = lazyRegexp(`(?:^|_|/)([A-Za-z0-9][A-Za-z0-9-]*)__([A-Za-z0-9._-]+)-\d+$`)
+var sweBenchID = lazyregexp.New(`(?:^|_|/)([A-Za-z0-9][A-Za-z0-9-]*)__([A-Za-z0-9._-]+)-\d+$`)
 
 // repoOf is "owner/name" by the id of an instance; empty where it does not say.
 func repoOf(id string) string {
 	for {
-		m := sweBenchID().FindStringSubmatch(id)
+		m := sweBenchID.FindStringSubmatch(id)
 		if m == nil {
 			return ""
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/datasets/demo"
 	"github.com/minibench/mini/datasets/hub"
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/runner/report"
 )
 
@@ -115,13 +115,13 @@ func parseRef(name, split string) (hub.Ref, error) {
 }
 
 // fileName matches what can only be meant as a file or folder.
-var fileName = lazyRegexp(`^-$|^[./~\\]|^[A-Za-z]:|\.(jsonl?|parquet)(\.gz)?$|\.gz$|[/\\]$`)
+var fileName = lazyregexp.New(`^-$|^[./~\\]|^[A-Za-z]:|\.(jsonl?|parquet)(\.gz)?$|\.gz$|[/\\]$`)
 
-func looksLikeFile(name string) bool { return fileName().MatchString(name) }
+func looksLikeFile(name string) bool { return fileName.MatchString(name) }
 
 // ending matches what ends like a file. The versions that names on the hub end
 // with have a digit after the dot.
-var ending = lazyRegexp(`\.[A-Za-z]\w{1,9}$`)
+var ending = lazyregexp.New(`\.[A-Za-z]\w{1,9}$`)
 
 // meansFile says that a name in a folder that is here is rather that of a
 // mistyped file than of a dataset on the hub, whose organization the folder
@@ -132,7 +132,7 @@ func meansFile(name string) bool {
 		return false
 	}
 	info, err := os.Stat(folder)
-	return err == nil && info.IsDir() && (ending().MatchString(name) || datasets.NearFile(name) != "")
+	return err == nil && info.IsDir() && (ending.MatchString(name) || datasets.NearFile(name) != "")
 }
 
 // openHub is the hub as the environment says: HF_ENDPOINT, HF_TOKEN and
@@ -274,8 +274,3 @@ func editionText(e datasets.Edition) string {
 
 // short is the beginning of a hash, enough to tell it from others.
 func short(hash string) string { return hash[:min(len(hash), 12)] }
-
-// lazyRegexp compiles an expression when it is first used: most commands use none.
-func lazyRegexp(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
