@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -75,19 +76,17 @@ func asPython(text []byte) []byte {
 
 // The forms in which files have an output of which only the beginning and the end
 // were kept: the template of mini-swe-agent, and mini's own .traj.json.
-var shortForms = sync.OnceValue(func() []*regexp.Regexp {
-	return []*regexp.Regexp{
-		regexp.MustCompile(`(?s)<output_head>\n(.*)\n</output_head>\s*<elided_chars>\s*(\d+) characters elided\s*</elided_chars>\s*<output_tail>\n(.*)\n</output_tail>`),
-		regexp.MustCompile(`(?s)^(.*)\n\[(\d+) bytes were not kept\]\n(.*)$`),
-	}
-})
+var shortForms = [...]*lazyregexp.Regexp{
+	lazyregexp.New(`(?s)<output_head>\n(.*)\n</output_head>\s*<elided_chars>\s*(\d+) characters elided\s*</elided_chars>\s*<output_tail>\n(.*)\n</output_tail>`),
+	lazyregexp.New(`(?s)^(.*)\n\[(\d+) bytes were not kept\]\n(.*)$`),
+}
 
 // shortened turns such an output into what was kept of it, if it is one.
 func shortened(x *trajectories.Execution) bool {
 	if x.Truncated {
 		return false
 	}
-	for _, form := range shortForms() {
+	for _, form := range shortForms {
 		m := form.FindSubmatch(x.Output)
 		if m == nil {
 			continue

@@ -2,12 +2,11 @@ package report
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/trajectories"
@@ -379,19 +378,15 @@ func rankOf(c trajectories.Class) int {
 
 // differing is what differs between errors that are alike, the most particular
 // first.
-var differing = sync.OnceValue(func() []difference {
-	return []difference{
-		{regexp.MustCompile(`\bsha256:[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`), "<id>"},
-		{regexp.MustCompile(`(^|[\s"'=(:])(~|\.{1,2})?(/[\w.@+~-]+){2,}/?`), "${1}<path>"},
-		{regexp.MustCompile(`\b[0-9a-fA-F]{8,}\b`), "<id>"},
-		{regexp.MustCompile(`\b([0-9]+(\.[0-9]+)?(h|ms|µs|us|ns|m|s))+\b`), "<time>"},
-		{regexp.MustCompile(`[0-9]+([.,][0-9]+)*`), "<n>"},
-	}
-})
-
-type difference struct {
-	what *regexp.Regexp
+var differing = [...]struct {
+	what *lazyregexp.Regexp
 	sign string
+}{
+	{lazyregexp.New(`\bsha256:[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`), "<id>"},
+	{lazyregexp.New(`(^|[\s"'=(:])(~|\.{1,2})?(/[\w.@+~-]+){2,}/?`), "${1}<path>"},
+	{lazyregexp.New(`\b[0-9a-fA-F]{8,}\b`), "<id>"},
+	{lazyregexp.New(`\b([0-9]+(\.[0-9]+)?(h|ms|µs|us|ns|m|s))+\b`), "<time>"},
+	{lazyregexp.New(`[0-9]+([.,][0-9]+)*`), "<n>"},
 }
 
 // minName is the length from which on an id is looked for in its error: a
@@ -412,7 +407,7 @@ func Shape(text, instance string) string {
 			text = strings.ReplaceAll(text, name, "<instance>")
 		}
 	}
-	for _, d := range differing() {
+	for _, d := range differing {
 		text = d.what.ReplaceAllString(text, d.sign)
 	}
 	return text

@@ -1,7 +1,9 @@
 package submission
 
 import (
+	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,11 +11,14 @@ import (
 	"strings"
 	"text/template"
 
-	"gopkg.in/yaml.v3"
+	"github.com/minibench/mini/internal/text"
 )
 
 //go:embed README.md.tmpl
 var readme string
+
+//go:embed metadata.yaml.tmpl
+var metadataTemplate string
 
 // words writes what people are to fill in.
 func (c Config) words(dir string, r Result) error {
@@ -29,7 +34,7 @@ func (c Config) words(dir string, r Result) error {
 	if err != nil {
 		return err
 	}
-	var text strings.Builder
+	var b strings.Builder
 	var missing []string
 	for what, ids := range map[string][]string{
 		"no prediction": r.NoResult, "no trajectory": r.NoTraj, "no verdict": r.NoVerdict,
@@ -40,88 +45,35 @@ func (c Config) words(dir string, r Result) error {
 	}
 	slices.Sort(missing)
 	m := c.Run.Manifest
-	err = t.Execute(&text, map[string]any{
-		"Name": oneLine(c.Name), "Results": indent(c.Results), "Missing": missing, "Model": oneLine(model),
-		"Dataset": oneLine(m.Dataset.Name), "Version": oneLine(m.MiniVersion), "RunID": oneLine(c.RunID),
+	err = t.Execute(&b, map[string]any{
+		"Name": text.OneLine(c.Name), "Results": indent(c.Results), "Missing": missing, "Model": text.OneLine(model),
+		"Dataset": text.OneLine(m.Dataset.Name), "Version": text.OneLine(m.MiniVersion), "RunID": text.OneLine(c.RunID),
 	})
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(text.String()), 0o644) //nolint:gosec // results are for sharing
+	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(b.String()), 0o644) //nolint:gosec // results are for sharing
 }
 
-// TODO marks what mini cannot know.
-const todo = "TODO"
-
-// metadata is metadata.yaml: in the form that the leaderboard asks for today
-// (info and tags), below the four keys of its first years, which tools still
-// read.
+// metadata is metadata.yaml. TODO in it marks what mini cannot know.
 func metadata(name, model string) ([]byte, error) {
-	type pair struct {
-		key   string
-		value any
-		about string
-	}
-	node := func(pairs []pair) (*yaml.Node, error) {
-		n := &yaml.Node{Kind: yaml.MappingNode}
-		for _, p := range pairs {
-			value, ok := p.value.(*yaml.Node)
-			if !ok {
-				value = &yaml.Node{}
-				if err := value.Encode(p.value); err != nil {
-					return nil, err
-				}
-			}
-			key := &yaml.Node{Kind: yaml.ScalarNode, Value: p.key}
-			if value.Kind == yaml.ScalarNode {
-				value.LineComment = p.about
-			} else {
-				key.HeadComment = p.about
-			}
-			n.Content = append(n.Content, key, value)
-		}
-		return n, nil
-	}
-	info, err := node([]pair{
-		{"name", name, todo + ": what the table shows"},
-		{"site", todo, "a page about the system"},
-		{"report", todo, "a technical report or an article"},
-		{"authors", todo, ""},
-		{"logo", todo, "address of a picture"},
-	})
+	t, err := template.New("metadata.yaml").Parse(metadataTemplate)
 	if err != nil {
 		return nil, err
 	}
-	system, err := node([]pair{{"attempts", "1", "2+ where the system itself chose among several"}})
-	if err != nil {
-		return nil, err
-	}
-	tags, err := node([]pair{
-		{"model", []string{model}, ""},
-		{"org", todo, ""},
-		{"os_model", false, todo + ": are the weights open?"},
-		{"os_system", false, todo + ": is the system's code open?"},
-		{"checked", false, "set by the maintainers"},
-		{"system", system, ""},
-	})
-	if err != nil {
-		return nil, err
-	}
-	all, err := node([]pair{
-		{"name", name, todo},
-		{"oss", false, todo + ": is the system's code open?"},
-		{"site", todo, ""},
-		{"verified", false, "set by the maintainers"},
-		{"info", info, ""},
-		{"tags", tags, ""},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return yaml.Marshal(all)
+	var b bytes.Buffer
+	err = t.Execute(&b, map[string]string{"Name": quoted(name), "Model": quoted(model)})
+	return b.Bytes(), err
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// quoted is a text in double quotes: what JSON has so, YAML has too.
+func quoted(s string) string {
+	data, err := json.Marshal(s)
+	if err != nil { // a string has always a form
+		return `""`
+	}
+	return string(data)
+}
 
 // indent makes text a block of Markdown that is shown as it is.
 func indent(text string) string {

@@ -7,7 +7,6 @@
 package verdicts
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/datasets"
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/trajectories"
 )
@@ -196,13 +196,9 @@ func ReadRecord(root *rootdir.Dir, path string) (Record, error) {
 
 // Write replaces a record, or a summary beside the records, in one piece.
 func Write(root *rootdir.Dir, path string, v any) error {
-	var data bytes.Buffer
-	enc := json.NewEncoder(&data)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(v)
+	data, err := text.JSON(v)
 	if err == nil {
-		err = root.WriteFile(path, data.Bytes())
+		err = root.WriteFile(path, data)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)

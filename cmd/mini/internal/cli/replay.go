@@ -34,8 +34,8 @@ func newReplay(kill context.Context, s Streams) *cobra.Command {
 		Short: "Run the commands of an attempt again, and compare what they do",
 		Long: `Runs the commands of recorded attempts again, each attempt in a fresh sandbox
 like its own, and compares what every command does: byte for byte, then but for
-times, addresses, temporary names and the order of hashes. At the end the diff
-is held against the recorded one. Of a run, the attempts that count are taken.
+times, durations, temporary names, addresses and ports. At the end the diff is
+held against the recorded one. Of a run, the attempts that count are taken.
 The exit code is 0 where every command ended as it did and left the same files,
 also with another output, which is listed, and 3 where one did not.
 
