@@ -204,3 +204,20 @@ func TestAttempts(t *testing.T) {
 	has(t, m, "4 trajectories", "a-1 attempt 1", "a-1 attempt 2")
 	hasNot(t, m, "a-2 attempt")
 }
+
+// A journal that is not read for a text has it in no form.
+func TestMayHave(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	write(t, path, `{"output":"a \u001b[31m \"Quoted\" <tag> \\ path"}`)
+	for needle, want := range map[string]bool{
+		`"quoted" <tag>`: true, `say "quoted"`: false, "QUOTED": false, "Quoted": true, `\ path`: true, "\x1b[31m": true, "other": false,
+	} {
+		if mayHave(path, needle) != want {
+			t.Errorf("%q: %v", needle, !want)
+		}
+	}
+	write(t, path, `{"output":{"base64":"/w=="}}`)
+	if !mayHave(path, "other") {
+		t.Error("what is no UTF-8 is not read")
+	}
+}
