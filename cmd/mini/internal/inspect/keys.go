@@ -98,7 +98,7 @@ func (m *view) listKey(key string) tea.Cmd {
 	case "f":
 		return m.ask(aFilter, "filter: ", l.line)
 	case "/":
-		return m.ask(aFilter, "filter: ", `text:"`)
+		return m.ask(aText, "search all: ", l.filter.Text)
 	case "R", "shift+r":
 		return m.walk()
 	case "E", "shift+e", "e":
@@ -166,7 +166,8 @@ func (m *view) readerKey(key string) tea.Cmd {
 		m.see(thePatch, patchOf(r.t))
 	case "t":
 		if m.see(theLog, []*timeline.Item{note("reading the log ...")}) {
-			return m.do(func() tea.Msg { return logged{r.item, testLog(r.t)} })
+			t := r.t
+			return m.do(func() tea.Msg { return logged{t.Item, testLog(t)} })
 		}
 	case "x":
 		m.nextFailed(1)

@@ -13,7 +13,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/internal/text"
-	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories/filter"
 	"github.com/minibench/mini/trajectories/timeline"
 )
@@ -240,7 +240,7 @@ func (l *list) row(it *Item, cols []column, current bool) string {
 		case c.field == "status":
 			text = steps.Coloured(it.tint(), text)
 		case c.field == "verdict" && it.Verdict != "":
-			text = steps.Coloured(verdictTint(it.Verdict), text)
+			text = steps.Coloured(steps.VerdictColour(verdicts.Class(it.Verdict)), text)
 		case !it.Selected:
 			text = steps.Faint(text)
 		}
@@ -281,31 +281,17 @@ func (l *list) counts() string {
 	return strings.Join(append([]string{all}, more...), " · ")
 }
 
-// tint is the colour of how an item ended.
+// tint is the colour of how an item ended, or how far it is.
 func (it *Item) tint() ansi.Color {
-	switch {
-	case it.State == Running:
+	switch it.State {
+	case Running:
 		return ansi.Cyan
-	case it.State == Broken:
+	case Broken:
 		return ansi.Red
-	case it.State == Stopped, it.Class == trajectories.Limit:
+	case Stopped:
 		return ansi.Yellow
-	case it.Class == trajectories.Submitted:
-		return ansi.Green
-	case it.Class == trajectories.Interrupted:
-		return ansi.Magenta
 	}
-	return ansi.Red
-}
-
-func verdictTint(v string) ansi.Color {
-	switch v {
-	case "resolved":
-		return ansi.Green
-	case "infrastructure", "error":
-		return ansi.Red
-	}
-	return ansi.Yellow
+	return steps.ClassColour(it.Class)
 }
 
 func reversed(s string) string { return ansi.NewStyle().Reverse(true).Styled(s) }

@@ -24,6 +24,7 @@ type asking int
 const (
 	nothing asking = iota
 	aFilter
+	aText // that all trajectories are searched for
 	aSearch
 	aStep
 )
@@ -211,11 +212,12 @@ func (m *view) read(it *Item) tea.Cmd {
 }
 
 func (m *view) tick() tea.Cmd {
+	ctx := m.ctx
 	return m.do(func() tea.Msg {
 		timer := time.NewTimer(time.Second)
 		defer timer.Stop()
 		select {
-		case <-m.ctx.Done():
+		case <-ctx.Done():
 			return nil
 		case <-timer.C:
 			return ticked{}
@@ -229,12 +231,13 @@ func (m *view) ticked() tea.Cmd {
 	m.ticks++
 	cmds := []tea.Cmd{m.tick()}
 	if r := m.reader; r != nil && r.t != nil && r.t.Outcome == nil && (r.follow || r.last()) {
+		was, it := r.t, r.item
 		cmds = append(cmds, m.do(func() tea.Msg {
-			if !r.t.changed() {
+			if !was.changed() {
 				return nil
 			}
-			t, err := Open(r.item)
-			return opened{r.item, t, err}
+			t, err := Open(it)
+			return opened{it, t, err}
 		}))
 	}
 	if m.list.live && !m.list.walking && m.ticks%2 == 0 {
@@ -324,6 +327,12 @@ func (m *view) answered() tea.Cmd {
 		}
 		m.asking = nothing
 		return m.filter(f, value)
+	case aText:
+		m.asking = nothing
+		if value == "" {
+			return m.filter(filter.Filter{}, "")
+		}
+		return m.filter(filter.Filter{Text: value}, `text:"`+value+`"`)
 	case aSearch:
 		m.asking = nothing
 		m.reader.text, m.reader.hit = value, -1

@@ -193,7 +193,7 @@ const helpText = ` The list
    s S                        sort by the next column; reverse the order
    f                          filter: status:limit verdict:unresolved cost>1
                               cost<5 text:"no such file" django
-   /                          filter by a text; Esc shows all again
+   /                          search in all; Esc shows all again
    a                          other attempts at the instances too
    e E                        the trajectory in $PAGER
    R                          look again      ! what could not be read

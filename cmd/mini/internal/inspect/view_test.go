@@ -200,14 +200,9 @@ func fill(m *view, key, text string) {
 
 func TestFilterByText(t *testing.T) {
 	m := over(t, run(t), 100, 24)
-	press(m, "/")
-	if m.input.Value() != `text:"` {
-		t.Errorf("the line begins with %q", m.input.Value())
-	}
-	press(m, "esc")
-	fill(m, "/", `text:"LOST in a-"`)
+	fill(m, "f", `text:"LOST in a-"`)
 	has(t, m, "nothing fits")
-	fill(m, "/", `text:"lost in a-"`)
+	fill(m, "/", "lost in a-")
 	has(t, m, "2 of 3 trajectories", "a-1", "a-2")
 	hasNot(t, m, "b-3")
 	drive(m, m.walk()) // what has not changed is not read again

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/control"
 	"github.com/minibench/mini/trajectories/timeline"
@@ -38,19 +41,19 @@ func (b *board) standing(f frame, a around) string {
 	line := counts{room: f.width - 2}
 	switch b.halted {
 	case runner.Pause:
-		line.add("paused: p goes on", func(s string) string { return coloured(yellow, s) })
+		line.add("paused: p goes on", func(s string) string { return steps.Coloured(ansi.Yellow, s) })
 	case runner.Drain:
-		line.add("draining", func(s string) string { return coloured(yellow, s) })
+		line.add("draining", func(s string) string { return steps.Coloured(ansi.Yellow, s) })
 	}
 	for i, text := range a.provider() {
-		style := faint
+		style := steps.Faint
 		if i > 0 { // it lets nobody through
-			style = func(s string) string { return coloured(yellow, s) }
+			style = func(s string) string { return steps.Coloured(ansi.Yellow, s) }
 		}
 		line.add(text, style)
 	}
 	for _, text := range a.room() {
-		line.add(text, faint)
+		line.add(text, steps.Faint)
 	}
 	return line.String()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
@@ -95,7 +96,7 @@ func (p *follow) layout(width int) {
 			name = fmt.Sprintf("step %d", s.Number)
 		}
 		name = " " + clean(strings.Join(append([]string{name}, p.t.Facts(s)...), " · ")) + " "
-		lines := []string{faint(cut(name+strings.Repeat("─", max(0, width-1-screen.Width(name))), width))}
+		lines := []string{steps.Faint(cut(name+strings.Repeat("─", max(0, width-1-screen.Width(name))), width))}
 		for _, l := range style.Step(s) {
 			lines = append(lines, cut(" "+l.Text, width))
 		}
@@ -104,7 +105,7 @@ func (p *follow) layout(width int) {
 		}
 	}
 	if p.past {
-		said := faint(cut(" what came before is left out here; mini inspect has it", width))
+		said := steps.Faint(cut(" what came before is left out here; mini inspect has it", width))
 		p.lines = slices.Insert(p.lines, 0, said)
 	}
 	if p.up > 0 {
@@ -130,12 +131,12 @@ func (p *follow) draw(f frame, w *worker, footer string) string {
 	}
 	lines := make([]string, 0, f.height)
 	title := fmt.Sprintf(" %s · attempt %d", clean(p.pick.who), p.pick.attempt)
-	lines = append(lines, bold(cut(beside(title, p.now(f, w)+" ", f.width), f.width)))
+	lines = append(lines, steps.Bold(cut(beside(title, p.now(f, w)+" ", f.width), f.width)))
 	room := f.followRoom()
 	end := max(0, len(p.lines)-p.up)
 	lines = append(lines, p.lines[max(0, end-room):end]...)
 	if len(p.lines) == 0 {
-		lines = append(lines, faint(cut(" nothing is there yet", f.width)))
+		lines = append(lines, steps.Faint(cut(" nothing is there yet", f.width)))
 	}
 	for len(lines) < f.height-2 {
 		lines = append(lines, "")
@@ -163,9 +164,9 @@ func (p *follow) now(f frame, w *worker) string {
 func (p *follow) running(f frame, w *worker) string {
 	switch {
 	case p.failed != "":
-		return coloured(yellow, cut(" "+clean(p.failed), f.width))
+		return steps.Coloured(ansi.Yellow, cut(" "+clean(p.failed), f.width))
 	case w != nil && w.current && w.phase == runner.Running:
-		return coloured(green, cut(" $ "+clean(w.command), f.width))
+		return steps.Coloured(ansi.Green, cut(" $ "+clean(w.command), f.width))
 	}
 	return ""
 }

@@ -1,6 +1,10 @@
 package tui
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+)
 
 // help says what the keys do and what the words mean.
 const help = ` Keys
@@ -43,7 +47,7 @@ func helpScreen(w, h, top int) string {
 	for _, l := range shown {
 		l = cut(l, w)
 		if !strings.HasPrefix(l, "   ") {
-			l = bold(l)
+			l = steps.Bold(l)
 		}
 		out = append(out, l)
 	}
@@ -58,7 +62,7 @@ func helpScreen(w, h, top int) string {
 	default:
 		keys = "↑ more   " + keys
 	}
-	return strings.Join(append(out, faint(cut(" "+keys, w))), "\n")
+	return strings.Join(append(out, steps.Faint(cut(" "+keys, w))), "\n")
 }
 
 // clampHelp keeps the first line shown where there are lines to show.

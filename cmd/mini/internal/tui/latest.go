@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
@@ -15,7 +18,7 @@ func (b *board) latest(f frame, n int) []string {
 	if n == 0 {
 		return nil
 	}
-	lines := []string{faint(cut(" latest "+strings.Repeat("─", max(0, f.width-9)), f.width))}
+	lines := []string{steps.Faint(cut(" latest "+strings.Repeat("─", max(0, f.width-9)), f.width))}
 	for _, p := range b.pulls {
 		if len(lines)-1 >= max(1, n/2) {
 			break
@@ -50,7 +53,7 @@ func pullLine(p runner.PullState, w int) string {
 	if p.Layers == 0 {
 		far = "asking the registry "
 	}
-	mark := coloured(blue, "↓")
+	mark := steps.Coloured(ansi.Blue, "↓")
 	return " " + mark + " " + beside(report.Middle("pull "+clean(p.Image), max(12, w-4-width(far))), far, w-3)
 }
 
@@ -68,18 +71,18 @@ func (b *board) noteLine(n note, w int) string {
 	case !n.class.Counts():
 		mark = "✗"
 	}
-	colour := classColour(n.class)
+	colour := steps.ClassColour(n.class)
 	if n.verdict != "" {
-		colour = verdictColour(n.verdict)
+		colour = steps.VerdictColour(n.verdict)
 	}
 	if n.again {
-		colour = yellow
+		colour = ansi.Yellow
 	}
 	at := n.at.Format("15:04:05")
-	line := " " + coloured(colour, mark) + " "
+	line := " " + steps.Coloured(colour, mark) + " "
 	room := w - 3
 	if w >= 60 {
-		line += faint(at) + "  "
+		line += steps.Faint(at) + "  "
 		room -= len(at) + 2
 	}
 	text := clean(n.text)

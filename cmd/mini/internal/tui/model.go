@@ -6,6 +6,9 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 )
 
 // shared is the board between those who tell it what happens and the model
@@ -175,9 +178,9 @@ func (m model) footerOfPane() string {
 	case f.asked != "":
 		return f.question()
 	case f.hint != "":
-		return coloured(yellow, cut(" "+clean(f.hint), f.width))
+		return steps.Coloured(ansi.Yellow, cut(" "+clean(f.hint), f.width))
 	}
-	return faint(cut(" Esc back   ↑↓ scroll   R requeue   K kill   Ctrl-C stops   ? help", f.width))
+	return steps.Faint(cut(" Esc back   ↑↓ scroll   R requeue   K kill   Ctrl-C stops   ? help", f.width))
 }
 
 func (s *shared) workers() int {

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/minibench/mini/cmd/mini/internal/ask"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories/timeline"
@@ -116,7 +119,7 @@ func (b *board) head(f frame) string {
 	}
 	elapsed := timeline.Clock(f.now.Sub(b.start))
 	text := beside(" "+strings.Join(parts, " · "), elapsed+" ", f.width)
-	return bold(text)
+	return steps.Bold(text)
 }
 
 func (b *board) subtitle(f frame) string {
@@ -125,7 +128,7 @@ func (b *board) subtitle(f frame) string {
 		more = append(more, fmt.Sprintf("%d had a result", b.skipped))
 	}
 	more = append(more, report.Count(len(b.workers), "worker")+" ")
-	return faint(beside(" "+clean(f.title.Folder), strings.Join(more, " · "), f.width))
+	return steps.Faint(beside(" "+clean(f.title.Folder), strings.Join(more, " · "), f.width))
 }
 
 // bar is how far the run has come, and how fast.
@@ -158,7 +161,7 @@ func (b *board) bar(f frame) string {
 	if b.total > 0 {
 		full = room * min(b.done, b.total) / b.total
 	}
-	return " " + coloured(green, strings.Repeat("━", full)) + faint(strings.Repeat("─", room-full)) + "  " + text
+	return " " + steps.Coloured(ansi.Green, strings.Repeat("━", full)) + steps.Faint(strings.Repeat("─", room-full)) + "  " + text
 }
 
 // outcomes counts how the instances ended.
@@ -166,23 +169,23 @@ func (b *board) outcomes(f frame) string {
 	line := counts{room: f.width - 2}
 	for _, c := range classes {
 		if n := b.classes[c]; n > 0 {
-			line.add(fmt.Sprintf("%d %s", n, c), func(s string) string { return coloured(classColour(c), s) })
+			line.add(fmt.Sprintf("%d %s", n, c), func(s string) string { return steps.Coloured(steps.ClassColour(c), s) })
 		}
 	}
 	if b.again > 0 {
-		line.add(fmt.Sprintf("%d tried again", b.again), faint)
+		line.add(fmt.Sprintf("%d tried again", b.again), steps.Faint)
 	}
 	if line.used == 0 {
-		line.add("no instance has ended yet", faint)
+		line.add("no instance has ended yet", steps.Faint)
 	}
 	switch wait, full := b.paused.Sub(f.now), b.full.Sub(f.now); {
 	case f.stands(): // which says it
 	case full > wait && full > 0:
-		line.add("limit a minute: wait "+timeline.Clock(full), func(s string) string { return coloured(yellow, s) })
+		line.add("limit a minute: wait "+timeline.Clock(full), func(s string) string { return steps.Coloured(ansi.Yellow, s) })
 	case wait > 0:
-		line.add("provider: wait "+timeline.Clock(wait), func(s string) string { return coloured(yellow, s) })
+		line.add("provider: wait "+timeline.Clock(wait), func(s string) string { return steps.Coloured(ansi.Yellow, s) })
 	case b.provider.Limit > 0:
-		line.add(fmt.Sprintf("provider: %d at once", b.provider.Limit), faint)
+		line.add(fmt.Sprintf("provider: %d at once", b.provider.Limit), steps.Faint)
 	}
 	return line.String()
 }
@@ -192,14 +195,14 @@ func (b *board) verdicts(f frame) string {
 	line := counts{room: f.width - 2}
 	for _, c := range verdicts.Classes() {
 		if n := b.judged[c]; n > 0 {
-			line.add(fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(c), "_", " ")), func(s string) string { return coloured(verdictColour(c), s) })
+			line.add(fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(c), "_", " ")), func(s string) string { return steps.Coloured(steps.VerdictColour(c), s) })
 		}
 	}
 	if n := len(b.judging); n > 0 {
-		line.add(fmt.Sprintf("%d being judged", n), faint)
+		line.add(fmt.Sprintf("%d being judged", n), steps.Faint)
 	}
 	if line.used == 0 {
-		line.add("no verdict yet", faint)
+		line.add("no verdict yet", steps.Faint)
 	}
 	return line.String()
 }
@@ -240,17 +243,17 @@ func (b *board) footer(f frame, l layout) string {
 	case f.asked != "":
 		return f.question()
 	case f.hint != "":
-		return coloured(yellow, cut(" "+clean(f.hint), f.width))
+		return steps.Coloured(ansi.Yellow, cut(" "+clean(f.hint), f.width))
 	case b.said != "":
-		return coloured(yellow, cut(" "+clean(b.said), f.width))
+		return steps.Coloured(ansi.Yellow, cut(" "+clean(b.said), f.width))
 	}
-	return faint(cut(" "+keys, f.width))
+	return steps.Faint(cut(" "+keys, f.width))
 }
 
 // question asks whether an instance is to be killed.
 func (f frame) question() string {
 	rest := ask.Marked("?", false) + "   y kills it, any other key does not"
-	return coloured(yellow, cut(" kill "+report.Middle(clean(f.asked), max(8, f.width-len(" kill ")-len(rest)))+rest, f.width))
+	return steps.Coloured(ansi.Yellow, cut(" kill "+report.Middle(clean(f.asked), max(8, f.width-len(" kill ")-len(rest)))+rest, f.width))
 }
 
 // keys are those that matter most.

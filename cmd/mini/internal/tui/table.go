@@ -3,6 +3,7 @@ package tui
 import (
 	"strconv"
 
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 )
@@ -55,7 +56,7 @@ func (b *board) table(f frame, l layout) []string {
 		right("#", c.number), fit("instance", c.id), fit("doing", c.phase), right("step", c.step),
 		right("for", c.time), right("cost", c.cost), cut("command", c.command),
 	})
-	lines := []string{faint(cut(" "+head, f.width))}
+	lines := []string{steps.Faint(cut(" "+head, f.width))}
 	if f.height-3 < 3 {
 		lines = nil
 	}
@@ -75,7 +76,7 @@ func (b *board) row(i int, c columns, f frame) string {
 	if w.instance != "" && w.instance == f.picked {
 		lead = marker
 	}
-	number := faint(right(strconv.Itoa(i+1), c.number))
+	number := steps.Faint(right(strconv.Itoa(i+1), c.number))
 	if w.instance == "" {
 		return " " + c.join([]string{number, fit("", c.id), phaseStyled("", false, c.phase)})
 	}
@@ -86,16 +87,16 @@ func (b *board) row(i int, c columns, f frame) string {
 	command := cut(clean(w.command), c.command)
 	switch {
 	case w.command == "" && w.attempt > 1:
-		command = faint(cut("attempt "+strconv.Itoa(w.attempt), c.command))
+		command = steps.Faint(cut("attempt "+strconv.Itoa(w.attempt), c.command))
 	case w.phase == runner.Starting && w.image != "":
-		command = faint(report.Middle(clean(w.image), c.command))
+		command = steps.Faint(report.Middle(clean(w.image), c.command))
 	case !w.current:
-		command = faint(command)
+		command = steps.Faint(command)
 	}
 	return lead + c.join([]string{
 		number, fit(report.Middle(clean(w.instance), c.id), c.id),
 		phaseStyled(w.phase, b.pulling(w.image), c.phase), right(step, c.step),
-		faint(right(short(f.now.Sub(w.since)), c.time)), right(dollars(w.cost), c.cost), command,
+		steps.Faint(right(short(f.now.Sub(w.since)), c.time)), right(dollars(w.cost), c.cost), command,
 	})
 }
 

@@ -48,15 +48,10 @@ func coarse(d time.Duration) string {
 
 // dollars is a cost; nothing where there is none, since no price may be known.
 func dollars(c float64) string {
-	switch {
-	case c <= 0:
+	if c <= 0 {
 		return ""
-	case c < 0.01:
-		return "<$0.01"
-	case c >= 10000:
-		return fmt.Sprintf("$%.0f", c)
 	}
-	return fmt.Sprintf("$%.2f", c)
+	return timeline.Dollars(c)
 }
 
 // hourly is a rate, in three figures.

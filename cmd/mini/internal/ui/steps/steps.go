@@ -288,18 +288,6 @@ func Wrap(line string, width int) []string {
 	return out
 }
 
-// The sixteen colours of the user's own theme, and few of them. Bubble Tea leaves
-// colours out where NO_COLOR is set or the terminal has none.
-
-// Faint is a sanitized text that matters less.
-func Faint(s string) string { return ansi.NewStyle().Faint().Styled(s) }
-
-// Bold is a sanitized text that matters more.
-func Bold(s string) string { return ansi.NewStyle().Bold().Styled(s) }
-
-// Coloured is a sanitized text in a colour.
-func Coloured(c ansi.Color, s string) string { return ansi.NewStyle().ForegroundColor(c).Styled(s) }
-
 // maxWord bounds what is shown of a name, a status, a label, in bytes.
 const maxWord = 1 << 10
 
