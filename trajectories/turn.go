@@ -57,7 +57,7 @@ func parseTurn(raw json.RawMessage, actions *regexp.Regexp) (Turn, error) {
 	if m.Role == nil || *m.Role == "" {
 		return Turn{}, errors.New(": role is missing")
 	}
-	content, err := text(m.Content)
+	content, err := TextOf(m.Content)
 	if err != nil {
 		return Turn{}, fmt.Errorf(".content: %w", err)
 	}
@@ -80,8 +80,8 @@ func parseTurn(raw json.RawMessage, actions *regexp.Regexp) (Turn, error) {
 	return t, err
 }
 
-// text takes a string, nothing, or a list of parts, as the chat APIs do.
-func text(content json.RawMessage) (string, error) {
+// TextOf takes a string, nothing, or a list of parts, as the chat APIs do.
+func TextOf(content json.RawMessage) (string, error) {
 	if len(content) == 0 {
 		return "", nil
 	}

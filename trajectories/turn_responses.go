@@ -81,7 +81,7 @@ func (m *trajTurn) restateReply() error {
 }
 
 func appendText(b *strings.Builder, content json.RawMessage) error {
-	s, err := text(content)
+	s, err := TextOf(content)
 	b.WriteString(s)
 	return err
 }

@@ -299,9 +299,9 @@ func (r *eventReader) call(e event, a answered) *trajectories.Call {
 
 // observed is what came of an action, or what the environment says unasked.
 func (r *eventReader) observed(e event) error {
-	content, err := textOf(e.Content)
+	content, err := trajectories.TextOf(e.Content)
 	if err != nil {
-		return fmt.Errorf("content: %w", err)
+		return fmt.Errorf("content: %w", explain(err))
 	}
 	switch e.Observation {
 	case "agent_state_changed":

@@ -67,7 +67,7 @@ func sdkContent(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &part) == nil && part.Text != "" {
 		return part.Text
 	}
-	text, _ := textOf(raw) // another form has no text
+	text, _ := trajectories.TextOf(raw) // another form has no text
 	return text
 }
 

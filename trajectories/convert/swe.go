@@ -216,9 +216,9 @@ func (r *sweReader) refused(s sweStep) {
 }
 
 func (r *sweReader) message(m sweMessage) error {
-	content, err := textOf(m.Content)
+	content, err := trajectories.TextOf(m.Content)
 	if err != nil {
-		return fmt.Errorf("content: %w", err)
+		return fmt.Errorf("content: %w", explain(err))
 	}
 	out := model.Message{Role: model.Role(m.Role), Content: content, Images: r.b.images(m.Content), Reasoning: m.thinking()}
 	if out.Role == "" {
@@ -333,25 +333,4 @@ func (r *sweReader) execute() {
 	}
 	r.b.execution(x, time.Time{})
 	r.b.lose("the file does not say with which code a command ended", 1)
-}
-
-// textOf is a content of chat completions as one text.
-func textOf(content json.RawMessage) (string, error) {
-	if len(content) == 0 || string(content) == "null" {
-		return "", nil
-	}
-	if content[0] == '"' {
-		return asString(content), nil
-	}
-	var parts []struct {
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(content, &parts); err != nil {
-		return "", explain(err)
-	}
-	var b strings.Builder
-	for _, p := range parts {
-		b.WriteString(p.Text)
-	}
-	return b.String(), nil
 }
