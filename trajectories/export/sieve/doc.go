@@ -8,10 +8,6 @@
 // two duplicates stays:
 //
 //	s, err := sieve.New(sieve.Config{Verdicts: []string{"resolved"}, Dedupe: 0.9})
-//	for _, it := range planned { // not read yet: their Transcript is nil
-//		s.Foresee(it)
-//	}
-//	if err := s.Refusal(); err != nil { ... } // before the work
 //	for it := range items { // an instance's attempts in a row
 //		l := s.Look(it)                  // safe for concurrent use; takes secrets out of it, counts its tokens
 //		for _, kept := range s.Take(l) { // in order: none, this one, or several that waited

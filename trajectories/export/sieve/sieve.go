@@ -65,12 +65,12 @@ const none = "none"
 // Sieve is one pass over the attempts of an export. Look and SplitOf are safe
 // for concurrent use; the rest is for one goroutine.
 type Sieve struct {
-	cfg           Config
-	scanner       *scanner
-	seen          *duplicates
-	group         group
-	foreseen, met tests
-	report        *books
+	cfg     Config
+	scanner *scanner
+	seen    *duplicates
+	group   group
+	met     tests // attempts of test sets
+	report  *books
 }
 
 // New checks the configuration. Its errors are one line each, and say what to
@@ -165,15 +165,6 @@ func (s *Sieve) Look(it *export.Item) *Look {
 	return l
 }
 
-// Foresee counts an attempt of a test set, of which no more need be known than
-// its instance, repository, run, verdict and flags, so that Refusal can answer
-// before transcripts are read. What Take meets is counted apart.
-func (s *Sieve) Foresee(it *export.Item) {
-	if s.filterGlance(it) == "" {
-		s.foreseen.add(testSet(it), it.InstanceID)
-	}
-}
-
 // Take puts an attempt in its place after those before it, and says what is
 // kept now: nothing, this one, or also some that waited for it. Attempts of an
 // instance have to come in a row for bounds per instance to be right.
@@ -217,11 +208,7 @@ func (s *Sieve) End() { s.endGroup() }
 // allowed, or secrets where they mean refusing. It is one line.
 func (s *Sieve) Refusal() error {
 	if s.cfg.Training && !s.cfg.AllowTests {
-		found := s.met
-		if found.total() == 0 {
-			found = s.foreseen
-		}
-		if err := found.refusal(); err != nil {
+		if err := s.met.refusal(); err != nil {
 			return err
 		}
 	}

@@ -104,18 +104,6 @@ func TestRefusal(t *testing.T) {
 	if err := s.Refusal(); !errors.Is(err, sieve.ErrTestSet) || err.Error() != want || len(kept) != 1 {
 		t.Errorf("kept %v, %v", kept, err)
 	}
-	early, err := sieve.New(sieve.Config{Training: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, it := range items {
-		glance := *it
-		glance.Transcript = nil
-		early.Foresee(&glance)
-	}
-	if err := early.Refusal(); err == nil || err.Error() != want {
-		t.Errorf("before transcripts are read: %v", err)
-	}
 	for name, cfg := range map[string]sieve.Config{
 		"allowed":               {Training: true, AllowTests: true},
 		"not for training":      {},
@@ -123,9 +111,6 @@ func TestRefusal(t *testing.T) {
 		"of another verdict":    {Training: true, Verdicts: []string{"unresolved"}},
 	} {
 		_, _, s := sift(t, cfg, items...)
-		for _, it := range items {
-			s.Foresee(it)
-		}
 		if err := s.Refusal(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -154,9 +154,6 @@ func (o *exportOptions) run(ctx context.Context, s Streams, args []string) error
 			return err
 		}
 	}
-	if err := o.foresee(sifted, src); err != nil {
-		return err
-	}
 	cfg := export.Config{
 		Options: o.Options, Dir: o.output, Replace: o.force, Workers: o.workers, Tools: src.tools,
 		Sieve: func(it *export.Item) func() []*export.Item {
@@ -206,20 +203,6 @@ func (o *exportOptions) newSieve() (*sieve.Sieve, error) {
 		return nil, usagef("--seed is for --split and --select random, of which neither is given")
 	}
 	return s, nil
-}
-
-// foresee refuses what will be refused before it is read. Where filters go by
-// what only the whole attempt tells, that is left to the reading.
-func (o *exportOptions) foresee(s *sieve.Sieve, src *exportSource) error {
-	if c := o.sieve.cfg; o.sieve.resolved || c.NoFlagged || len(c.Verdicts)+len(c.Classes)+len(c.Models)+len(c.Flags) > 0 {
-		return nil
-	}
-	for _, a := range src.attempts {
-		s.Foresee(&export.Item{
-			InstanceID: a.InstanceID, Attempt: a.Number, Repo: repoOf(a.InstanceID), Dataset: src.runs[a.input].Dataset,
-		})
-	}
-	return before(s.Refusal())
 }
 
 // exportedAs is export.json. It has no time in it: the same export gives the
