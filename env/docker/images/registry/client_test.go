@@ -90,8 +90,7 @@ func TestCountedQuestionsAreAskedWhilePlentyAreLeft(t *testing.T) {
 	}
 }
 
-// A helper is asked again for what a registry does not take any more, and not
-// for what failed a moment ago.
+// A helper is asked again for what a registry does not take any more.
 func TestCredentialsAreAskedForAgain(t *testing.T) {
 	dir := t.TempDir()
 	asked := filepath.Join(dir, "asked")
@@ -133,12 +132,7 @@ func TestCredentialsAreAskedForAgain(t *testing.T) {
 	}
 	password("echo broken; exit 1")
 	failing := newClient(t, false)
-	for range 3 {
-		if _, err := failing.Login(context.WithoutCancel(t.Context()), ref); err == nil {
-			t.Error("a helper that fails let us in")
-		}
-	}
-	if text, _ := os.ReadFile(asked); len(text) != 3 {
-		t.Errorf("the helper was asked %d times, want 3", len(text))
+	if _, err := failing.Login(context.WithoutCancel(t.Context()), ref); err == nil {
+		t.Error("a helper that fails let us in")
 	}
 }

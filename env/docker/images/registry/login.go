@@ -42,70 +42,13 @@ func (c *Client) Login(ctx context.Context, ref string) (string, error) {
 	return base64.URLEncoding.EncodeToString(word), nil
 }
 
-// failedFor is how long a failure to find credentials is remembered.
-const failedFor = 5 * time.Minute
-
-// login is one question for credentials. The rest is set once answered is
-// closed.
-type login struct {
-	begun    time.Time
-	answered chan struct{}
-	config   authn.AuthConfig
-	err      error
-}
-
-// login is the question that counts for a registry. One that hangs is not asked
-// again: nobody waits longer for it than loginTimeout after it began, and a late
-// answer counts.
-func (c *Client) login(of authn.Resource) *login {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	registry := of.RegistryStr()
-	if l := c.logins[registry]; l != nil {
-		select {
-		case <-l.answered:
-			if l.err == nil || time.Since(l.begun) < failedFor {
-				return l
-			}
-		default:
-			return l
-		}
-	}
-	l := &login{begun: time.Now(), answered: make(chan struct{})}
-	c.logins[registry] = l
-	go func() { // a helper that hangs cannot be ended from here, and is left
-		defer close(l.answered)
-		auth, err := authn.DefaultKeychain.Resolve(of)
-		if err != nil {
-			l.err = err
-			return
-		}
-		config, err := auth.Authorization()
-		if err != nil {
-			l.err = err
-			return
-		}
-		l.config = *config
-	}()
-	return l
-}
-
 // logOut forgets the credentials of a registry that did not take them, and says
 // whether there were any.
 func (c *Client) logOut(registry string) bool {
 	fresh, err := c.newPuller()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.logins[registry]
-	if l == nil || err != nil {
-		return false
-	}
-	select {
-	case <-l.answered:
-	default:
-		return false
-	}
-	if l.err != nil || l.config == (authn.AuthConfig{}) {
+	if c.logins[registry] == (authn.AuthConfig{}) || err != nil {
 		return false
 	}
 	delete(c.logins, registry)
@@ -114,23 +57,41 @@ func (c *Client) logOut(registry string) bool {
 }
 
 // credentials asks the Docker configuration once for each registry: helpers
-// are programs, and slow.
+// are programs, and slow. One that hangs cannot be ended from here, and is left.
 func (c *Client) credentials(ctx context.Context, of authn.Resource) (authn.AuthConfig, error) {
-	l := c.login(of)
-	clock := time.NewTimer(time.Until(l.begun.Add(loginTimeout)))
-	defer clock.Stop()
-	select {
-	case <-l.answered:
-		return l.config, l.err
-	default:
+	c.mu.Lock()
+	known, ok := c.logins[of.RegistryStr()]
+	c.mu.Unlock()
+	if ok {
+		return known, nil
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, loginTimeout, errHelperSilent)
+	defer cancel()
+	type answer struct {
+		config *authn.AuthConfig
+		err    error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		auth, err := authn.DefaultKeychain.Resolve(of)
+		if err != nil {
+			answered <- answer{nil, err}
+			return
+		}
+		config, err := auth.Authorization()
+		answered <- answer{config, err}
+	}()
 	select {
-	case <-l.answered:
-		return l.config, l.err
-	case <-clock.C:
-		return authn.AuthConfig{}, errHelperSilent
 	case <-ctx.Done():
 		return authn.AuthConfig{}, context.Cause(ctx)
+	case a := <-answered:
+		if a.err != nil {
+			return authn.AuthConfig{}, a.err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.logins[of.RegistryStr()] = *a.config
+		return *a.config, nil
 	}
 }
 

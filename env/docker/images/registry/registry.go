@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -29,9 +30,9 @@ type Client struct {
 	sizes bool
 
 	mu     sync.Mutex
-	puller *remote.Puller          // keeps who it is logged in as
-	logins map[string]*login       // by registry
-	offers map[string]images.Offer // by digest and platform
+	puller *remote.Puller              // keeps who it is logged in as
+	logins map[string]authn.AuthConfig // by registry
+	offers map[string]images.Offer     // by digest and platform
 }
 
 var _ images.Registry = (*Client)(nil)
@@ -48,7 +49,7 @@ const maxRetryAfter = 24 * time.Hour
 // included. With sizes it asks for manifests also where a registry counts that
 // as a pull, as long as it says that there are plenty left.
 func New(agent string, sizes bool) (*Client, error) {
-	c := &Client{agent: agent, sizes: sizes, logins: map[string]*login{}, offers: map[string]images.Offer{}, http: remote.DefaultTransport.(*http.Transport).Clone()} //nolint:errcheck // it is one
+	c := &Client{agent: agent, sizes: sizes, logins: map[string]authn.AuthConfig{}, offers: map[string]images.Offer{}, http: remote.DefaultTransport.(*http.Transport).Clone()} //nolint:errcheck // it is one
 	puller, err := c.newPuller()
 	if err != nil {
 		return nil, fmt.Errorf("set up registry client: %w", err)
