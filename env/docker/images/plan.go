@@ -66,14 +66,14 @@ func (s *Store) Plan(ctx context.Context, needs []Need) (Plan, error) {
 		p.Images = append(p.Images, Planned{Image: n.Ref, Instances: 1})
 	}
 	offers := make([]Offer, len(distinct))
-	silent := &silence{}
+	var silent sync.Map // registries that are asked no more
 	asking, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	var looking errgroup.Group
 	looking.SetLimit(planAtOnce)
 	for i, n := range distinct {
 		looking.Go(func() (err error) {
-			offers[i], err = s.inspect(ctx, asking, n, &p.Images[i], silent)
+			offers[i], err = s.inspect(ctx, asking, n, &p.Images[i], &silent)
 			return err
 		})
 	}
@@ -85,7 +85,7 @@ func (s *Store) Plan(ctx context.Context, needs []Need) (Plan, error) {
 }
 
 // inspect finds out about one image.
-func (s *Store) inspect(ctx, asking context.Context, n Need, item *Planned, silent *silence) (Offer, error) {
+func (s *Store) inspect(ctx, asking context.Context, n Need, item *Planned, silent *sync.Map) (Offer, error) {
 	name, err := Name(n.Ref)
 	if err != nil {
 		item.Problem = "this is not the name of an image"
@@ -101,7 +101,7 @@ func (s *Store) inspect(ctx, asking context.Context, n Need, item *Planned, sile
 		return Offer{}, nil
 	}
 	registry := registryOf(name)
-	if s.cfg.Registry == nil || silent.is(registry) {
+	if _, quiet := silent.Load(registry); quiet || s.cfg.Registry == nil {
 		return Offer{}, nil
 	}
 	offer, err := s.cfg.Registry.Ask(asking, name, s.platform(n))
@@ -112,10 +112,10 @@ func (s *Store) inspect(ctx, asking context.Context, n Need, item *Planned, sile
 	case refusal != nil && (refusal.Status == 404 || refusal.Status == 401 || refusal.Status == 403):
 		item.Problem = "the registry has no such image, or does not show it without docker login"
 	case refusal != nil && refusal.Limited():
-		silent.mark(registry)
+		silent.Store(registry, true)
 		item.Problem = "the registry limits requests"
 	case err != nil:
-		silent.mark(registry)
+		silent.Store(registry, true)
 		item.Problem = "not asked: " + text.Clip(text.FirstLine(err.Error()), 200)
 	default:
 		if err := s.suits(n, offer); err != nil {
@@ -170,27 +170,6 @@ func (s *Store) add(p *Plan, offers []Offer) {
 			p.FreeBytes = &free
 		}
 	}
-}
-
-// silence is which registries are asked no more.
-type silence struct {
-	mu   sync.Mutex
-	from map[string]bool
-}
-
-func (s *silence) is(registry string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.from[registry]
-}
-
-func (s *silence) mark(registry string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.from == nil {
-		s.from = map[string]bool{}
-	}
-	s.from[registry] = true
 }
 
 // CheckBudget finds out before anything is started whether one of the images

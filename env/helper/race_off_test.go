@@ -1,6 +1,0 @@
-//go:build !race
-
-package helper_test
-
-// tenth makes fewer of what the race detector makes ten times as heavy.
-const tenth = 1
