@@ -1,30 +1,30 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Bounds of a schema: of the keys that are shown, of how deep values are checked,
-// and of the words of an enumeration in a usage.
+// Bounds of what is shown: of the keys, and of the words of an enumeration in a
+// usage.
 const (
-	maxShown  = 24
-	maxNested = 8
-	maxWords  = 8
+	maxShown = 24
+	maxWords = 8
 )
 
-// schema is as much of a JSON Schema as mini looks at: the server checks the rest.
+// schema is as much of a JSON Schema as flags and usages are made of.
 type schema struct {
 	Type        kinds             `json:"type"`
 	Description string            `json:"description"`
 	Enum        []any             `json:"enum"`
 	Properties  map[string]schema `json:"properties"`
 	Required    []string          `json:"required"`
-	Items       *schema           `json:"items"`
-	Additional  any               `json:"additionalProperties"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler. A part of another form than is known
@@ -38,7 +38,7 @@ func (s *schema) UnmarshalJSON(data []byte) error {
 	var p plain
 	for key, to := range map[string]any{
 		"type": &p.Type, "description": &p.Description, "enum": &p.Enum, "properties": &p.Properties,
-		"required": &p.Required, "items": &p.Items, "additionalProperties": &p.Additional,
+		"required": &p.Required,
 	} {
 		if raw, ok := parts[key]; ok {
 			_ = json.Unmarshal(raw, to) // as the comment says
@@ -67,6 +67,8 @@ func (k kinds) has(name string) bool { return slices.Contains(k, name) }
 type object struct {
 	schema
 	keys []string // of its properties: the required ones first
+	// resolved checks arguments; nil where the server alone does.
+	resolved *jsonschema.Resolved
 }
 
 // newObject reads the schema that a server gave.
@@ -74,6 +76,7 @@ func newObject(given any) object {
 	var o object
 	if data, err := json.Marshal(given); err == nil {
 		_ = json.Unmarshal(data, &o.schema) // one that is none says nothing
+		o.resolved = resolve(data)
 	}
 	o.Required = slices.DeleteFunc(o.Required, func(key string) bool { return len(key) > 200 })
 	for _, key := range o.Required {
@@ -89,9 +92,26 @@ func newObject(given any) object {
 	return o
 }
 
-// asFlag says that a key can be written as a flag.
-func asFlag(key string) bool {
-	return key != "" && len(key) <= 64 && !unsafe.MatchString(key) && key[0] != '-'
+// resolve makes a checker of a schema, nil of one that cannot be used. One that
+// refers to others, or to itself, is left to the server: checking it may not end.
+func resolve(data []byte) *jsonschema.Resolved {
+	var s jsonschema.Schema
+	if bytes.Contains(bytes.ToLower(data), []byte(`ref"`)) || json.Unmarshal(data, &s) != nil {
+		return nil
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return nil
+	}
+	return resolved
+}
+
+// asFlag says that a key can be written as a flag: its value is no list and no
+// object.
+func (o object) asFlag(key string) bool {
+	p, ok := o.Properties[key]
+	return ok && !p.Type.has("array") && !p.Type.has("object") && key != "" && len(key) <= 64 &&
+		!unsafe.MatchString(key) && key[0] != '-'
 }
 
 // wholeFlag gives all arguments as one JSON object; a property of that name goes
@@ -108,7 +128,7 @@ func (o object) usage(name string) string {
 	for _, key := range o.keys {
 		required := slices.Contains(o.Required, key)
 		switch {
-		case !asFlag(key):
+		case !o.asFlag(key):
 			plain = plain && !required
 			continue
 		case shown == maxShown:
@@ -119,9 +139,6 @@ func (o object) usage(name string) string {
 		}
 		p := o.Properties[key]
 		form := "--" + key + " " + p.word(key)
-		if p.Type.has("array") {
-			form += " ..."
-		}
 		if !required {
 			form = "[" + form + "]"
 		}
@@ -158,8 +175,6 @@ func (s schema) word(key string) string {
 		return "true|false"
 	case s.Type.has("integer"), s.Type.has("number"):
 		return "N"
-	case s.Type.has("object"):
-		return "OBJECT"
 	}
 	return strings.ToUpper(key)
 }
