@@ -23,7 +23,7 @@ func ExampleStore() {
 	store := memory.NewStore(filepath.Join(dir, "notes.json"))
 	added, err := store.Add(context.Background(), "Build", "make helper comes first")
 	fmt.Println(added.ID, added.Category, err)
-	all, _, err := store.Notes(context.Background())
+	all, err := store.Notes()
 	fmt.Println(len(all), all[0].Text, err)
 	// Output:
 	// 1 build <nil>

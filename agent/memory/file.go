@@ -22,12 +22,10 @@ type content struct {
 	Notes []Note `json:"notes"`
 }
 
-// damagedError says why a file is no file of notes.
-type damagedError struct{ why string }
-
-func (e *damagedError) Error() string { return e.why }
-
-func damaged(format string, args ...any) error { return &damagedError{fmt.Sprintf(format, args...)} }
+// damaged says why a file is no file of notes. It stays as it is.
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("the notes cannot be read, %s; mend their file, or move it away", fmt.Sprintf(format, args...))
+}
 
 // ErrNewer says that a newer mini wrote the file; it is left as it is.
 var ErrNewer = errors.New("the notes were written by a newer mini; update this one")
@@ -43,14 +41,11 @@ func read(path string) (*content, error) {
 	case !info.Mode().IsRegular():
 		return nil, damaged("it is no regular file")
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|readFlags, 0) //nolint:gosec // the caller's own
+	f, err := os.Open(path) //nolint:gosec // the caller's own
 	if err != nil {
 		return nil, fmt.Errorf("read notes: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	if is, err := f.Stat(); err != nil || !os.SameFile(info, is) {
-		return nil, damaged("it changed while it was opened")
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read notes: %w", err)

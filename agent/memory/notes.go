@@ -16,23 +16,20 @@ func NoteTools(s *Store) []tools.Tool { return []tools.Tool{noteTool{s}, notesTo
 
 // noteDetails are what is recorded of a call of note.
 type noteDetails struct {
-	Note  *Note  `json:"note,omitempty"`
-	Known bool   `json:"known,omitempty"`
-	Gone  *Note  `json:"removed,omitempty"`
-	Aside *Aside `json:"set_aside,omitempty"`
+	Note  *Note `json:"note,omitempty"`
+	Known bool  `json:"known,omitempty"`
+	Gone  *Note `json:"removed,omitempty"`
 }
 
 // listDetails are what is recorded of a call of notes.
 type listDetails struct {
-	Notes int    `json:"notes"`
-	Aside *Aside `json:"set_aside,omitempty"`
+	Notes int `json:"notes"`
 }
 
 // errorDetails are what people are told of a failure: where on the host it was,
 // which is no affair of the model's.
 type errorDetails struct {
 	Error string `json:"error"`
-	Aside *Aside `json:"set_aside,omitempty"`
 }
 
 type noteTool struct{ store *Store }
@@ -73,13 +70,13 @@ func (t noteTool) add(ctx context.Context, c tools.Call, args tools.Args) (tools
 	}
 	a, err := t.store.Add(ctx, args.Value("category"), text)
 	if err != nil {
-		return failed(err, a.Aside)
+		return failed(err)
 	}
 	said := fmt.Sprintf("noted as %d in %s\n", a.ID, a.Category)
 	if a.Known {
 		said = fmt.Sprintf("note %d in %s says so already\n", a.ID, a.Category)
 	}
-	return tools.Result{Output: said + told(a.Aside), Details: noteDetails{Note: &a.Note, Known: a.Known, Aside: a.Aside}}, nil
+	return tools.Result{Output: said, Details: noteDetails{Note: &a.Note, Known: a.Known}}, nil
 }
 
 func (t noteTool) remove(ctx context.Context, args tools.Args) (tools.Result, error) {
@@ -90,11 +87,11 @@ func (t noteTool) remove(ctx context.Context, args tools.Args) (tools.Result, er
 	if err != nil {
 		return tools.Result{}, tools.Usagef("%.40q is no number of a note", args.Rest[0])
 	}
-	gone, aside, err := t.store.Remove(ctx, id)
+	gone, err := t.store.Remove(ctx, id)
 	if err != nil {
-		return failed(err, aside)
+		return failed(err)
 	}
-	return tools.Result{Output: fmt.Sprintf("note %d is removed\n", id) + told(aside), Details: noteDetails{Gone: &gone, Aside: aside}}, nil
+	return tools.Result{Output: fmt.Sprintf("note %d is removed\n", id), Details: noteDetails{Gone: &gone}}, nil
 }
 
 type notesTool struct{ store *Store }
@@ -109,7 +106,7 @@ func (notesTool) Spec() tools.Spec {
 }
 
 // Call implements tools.Tool.
-func (t notesTool) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
+func (t notesTool) Call(_ context.Context, c tools.Call) (tools.Result, error) {
 	args, err := tools.ParseArgs(c.Args, tools.Flag{Name: "category"}, tools.Flag{Name: "limit"})
 	if err != nil {
 		return tools.Result{}, err
@@ -121,29 +118,20 @@ func (t notesTool) Call(ctx context.Context, c tools.Call) (tools.Result, error)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	all, aside, err := t.store.Notes(ctx)
+	all, err := t.store.Notes()
 	if err != nil {
-		return failed(err, aside)
+		return failed(err)
 	}
 	if all, err = Of(all, args.Value("category")); err != nil {
-		return failed(err, aside)
+		return failed(err)
 	}
-	return tools.Result{Output: List(all, limit) + told(aside), Details: listDetails{len(all), aside}}, nil
-}
-
-// told says that a file was put aside.
-func told(a *Aside) string {
-	if a == nil {
-		return ""
-	}
-	return fmt.Sprintf("The notes that there were could not be read (%s). Their file was put aside as %s, where people find it; notes begin anew.\n",
-		harmless(a.Why), a.Name)
+	return tools.Result{Output: List(all, limit), Details: listDetails{len(all)}}, nil
 }
 
 // failed is an error in words for the model, who is not told of paths on the host.
-func failed(err error, aside *Aside) (tools.Result, error) {
+func failed(err error) (tools.Result, error) {
 	if errors.Is(err, ErrMistake) {
-		return tools.Result{Details: asideOnly(aside)}, tools.Usagef("%v", err)
+		return tools.Result{}, tools.Usagef("%v", err)
 	}
 	said := err
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
@@ -151,12 +139,5 @@ func failed(err error, aside *Aside) (tools.Result, error) {
 	} else if at, ok := errors.AsType[*os.LinkError](err); ok {
 		said = fmt.Errorf("notes cannot be kept: %w", at.Err)
 	}
-	return tools.Result{Details: errorDetails{err.Error(), aside}}, said
-}
-
-func asideOnly(aside *Aside) any {
-	if aside == nil {
-		return nil
-	}
-	return noteDetails{Aside: aside}
+	return tools.Result{Details: errorDetails{err.Error()}}, said
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/minibench/mini/internal/atomicfile"
 )
 
 const (
@@ -22,13 +23,10 @@ const (
 	// one looks.
 	patience = 10 * time.Second
 	poll     = 5 * time.Millisecond
-	// stamp is in the name of a file that was put aside.
-	stamp = "20060102-150405.000000000"
 )
 
-// Store is the notes of one file. Beside it there are a lock, of the same name
-// with .lock, and what was put aside, with .damaged- and a time. It is safe for
-// concurrent use, by any number of processes.
+// Store is the notes of one file. Beside it there is a lock, of the same name
+// with .lock. It is safe for concurrent use, by any number of processes.
 type Store struct {
 	path string
 }
@@ -40,32 +38,8 @@ func NewStore(path string) *Store { return &Store{path: path} }
 // Path is the file.
 func (s *Store) Path() string { return s.path }
 
-// Aside is a file that could not be read, and was put aside: Name is what it is
-// called now, in the same folder, and Why what was wrong with it.
-type Aside struct {
-	Name string `json:"name"`
-	Why  string `json:"why"`
-}
-
-// Notes are all notes, the oldest first. A file that cannot be read is put aside,
-// which Aside says; there are none then.
-func (s *Store) Notes(ctx context.Context) ([]Note, *Aside, error) {
-	c, err := read(s.path)
-	if _, bad := errors.AsType[*damagedError](err); !bad {
-		if err != nil {
-			return nil, nil, err
-		}
-		return c.Notes, nil, nil
-	}
-	aside, err := s.change(ctx, func(now *content) (bool, error) { c = now; return false, nil })
-	if err != nil {
-		return nil, aside, err
-	}
-	return c.Notes, aside, nil
-}
-
-// Peek is like Notes, and changes nothing: a file that cannot be read is an error.
-func (s *Store) Peek() ([]Note, error) {
+// Notes are all notes, the oldest first.
+func (s *Store) Notes() ([]Note, error) {
 	c, err := read(s.path)
 	if err != nil {
 		return nil, err
@@ -79,7 +53,6 @@ type Added struct {
 	// Known says that there was one with this text and category already, which is
 	// Note, and that nothing was added.
 	Known bool
-	Aside *Aside
 }
 
 // Add keeps a text; an empty category is General. A text or a category that cannot
@@ -93,7 +66,7 @@ func (s *Store) Add(ctx context.Context, cat, words string) (Added, error) {
 	if err != nil {
 		return Added{}, err
 	}
-	a.Aside, err = s.change(ctx, func(c *content) (bool, error) {
+	err = s.change(ctx, func(c *content) (bool, error) {
 		same := func(n Note) bool { return n.Category == a.Category && n.Text == a.Text }
 		if i := slices.IndexFunc(c.Notes, same); i >= 0 {
 			a.Note, a.Known = c.Notes[i], true
@@ -115,9 +88,9 @@ func (s *Store) Add(ctx context.Context, cat, words string) (Added, error) {
 
 // Remove takes a note away and returns it. That there is none is an error that is
 // ErrMistake.
-func (s *Store) Remove(ctx context.Context, id int) (Note, *Aside, error) {
+func (s *Store) Remove(ctx context.Context, id int) (Note, error) {
 	var gone Note
-	aside, err := s.change(ctx, func(c *content) (bool, error) {
+	err := s.change(ctx, func(c *content) (bool, error) {
 		i := slices.IndexFunc(c.Notes, func(n Note) bool { return n.ID == id })
 		if i < 0 {
 			return false, mistakef("there is no note %d", id)
@@ -126,58 +99,53 @@ func (s *Store) Remove(ctx context.Context, id int) (Note, *Aside, error) {
 		c.Notes = slices.Delete(c.Notes, i, i+1)
 		return true, nil
 	})
-	return gone, aside, err
+	return gone, err
 }
 
 // Clear takes away the notes of a category, or all where it is empty, and says
 // how many that were.
-func (s *Store) Clear(ctx context.Context, cat string) (int, *Aside, error) {
+func (s *Store) Clear(ctx context.Context, cat string) (int, error) {
 	if cat != "" {
 		var err error
 		if cat, err = category(cat); err != nil {
-			return 0, nil, err
+			return 0, err
 		}
 	}
 	gone := 0
-	aside, err := s.change(ctx, func(c *content) (bool, error) {
+	err := s.change(ctx, func(c *content) (bool, error) {
 		before := len(c.Notes)
 		c.Notes = slices.DeleteFunc(c.Notes, func(n Note) bool { return cat == "" || n.Category == cat })
 		gone = before - len(c.Notes)
 		return gone > 0, nil
 	})
-	return gone, aside, err
+	return gone, err
 }
 
 // change lets f change what the file has while nobody else does, and writes it
-// where f says that it changed something. A damaged file is put aside first.
-func (s *Store) change(ctx context.Context, f func(*content) (bool, error)) (aside *Aside, err error) {
+// where f says that it changed something.
+func (s *Store) change(ctx context.Context, f func(*content) (bool, error)) (err error) {
 	release, err := s.lock(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	s.sweep()
 	c, err := read(s.path)
-	if bad, ok := errors.AsType[*damagedError](err); ok {
-		if aside, err = s.putAside(bad); err == nil {
-			c, err = read(s.path)
-		}
-	}
 	if err != nil {
-		return aside, err
+		return err
 	}
 	changed, err := f(c)
 	if err != nil || !changed {
-		return aside, err
+		return err
 	}
 	data, err := c.bytes()
 	if err == nil {
-		err = replace(s.path, data)
+		err = atomicfile.Write(s.path, data, fileMode)
 	}
 	if err != nil {
-		return aside, fmt.Errorf("write notes, which stay as they were: %w", err)
+		return fmt.Errorf("write notes, which stay as they were: %w", err)
 	}
-	return aside, nil
+	return nil
 }
 
 func (s *Store) lock(ctx context.Context) (release func() error, err error) {
@@ -197,21 +165,6 @@ func (s *Store) lock(ctx context.Context) (release func() error, err error) {
 		return nil, errors.Join(fmt.Errorf("lock notes: %w", err), lock.Close())
 	}
 	return lock.Close, nil
-}
-
-// putAside gives a damaged file another name; nobody else does while it is locked.
-func (s *Store) putAside(bad *damagedError) (*Aside, error) {
-	to := s.path + ".damaged-" + time.Now().UTC().Format(stamp)
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		to = fmt.Sprintf("%s.damaged-%s-%d", s.path, time.Now().UTC().Format(stamp), n)
-	}
-	if err := os.Rename(s.path, to); err != nil {
-		return nil, fmt.Errorf("put damaged notes aside (%w): %w", bad, err)
-	}
-	return &Aside{Name: filepath.Base(to), Why: bad.why}, nil
 }
 
 // sweep removes what a process left that died while it wrote. Nobody writes while

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,9 +40,9 @@ func add(t *testing.T, s *memory.Store, category, text string) memory.Note {
 // texts are all notes as "id category text".
 func texts(t *testing.T, s *memory.Store) []string {
 	t.Helper()
-	all, aside, err := s.Notes(t.Context())
-	if err != nil || aside != nil {
-		t.Fatal(err, aside)
+	all, err := s.Notes()
+	if err != nil {
+		t.Fatal(err)
 	}
 	list := []string{}
 	for _, n := range all {
@@ -74,21 +73,21 @@ func TestStore(t *testing.T) {
 	}
 	same(t, []string{"1 general first\nline", "2 build <b> & \x1b[31m", "3 build third"}, texts(t, s))
 
-	gone, _, err := s.Remove(t.Context(), 3)
+	gone, err := s.Remove(t.Context(), 3)
 	if err != nil || gone.Text != "third" {
 		t.Error(gone, err)
 	}
 	if n := add(t, s, "build", "fourth"); n.ID != 4 {
 		t.Errorf("id %d was given again", n.ID)
 	}
-	if _, _, err := s.Remove(t.Context(), 3); !errors.Is(err, memory.ErrMistake) || err.Error() != "there is no note 3" {
+	if _, err := s.Remove(t.Context(), 3); !errors.Is(err, memory.ErrMistake) || err.Error() != "there is no note 3" {
 		t.Error(err)
 	}
-	if n, _, err := s.Clear(t.Context(), "Build"); n != 2 || err != nil {
+	if n, err := s.Clear(t.Context(), "Build"); n != 2 || err != nil {
 		t.Error(n, err)
 	}
 	same(t, []string{"1 general first\nline"}, texts(t, s))
-	if n, _, err := s.Clear(t.Context(), ""); n != 1 || err != nil {
+	if n, err := s.Clear(t.Context(), ""); n != 1 || err != nil {
 		t.Error(n, err)
 	}
 	if n := add(t, s, "", "after"); n.ID != 5 {
@@ -162,9 +161,9 @@ func writeFile(t *testing.T, path, text string) {
 // note is the text of a file with one note.
 func note(fields string) string { return `{"version":1,"next":2,"notes":[` + fields + `]}` }
 
-// What cannot be read is kept under another name, byte for byte, and notes begin
-// anew, whether it is found by a reader or by a writer.
-func TestDamagedFilesArePutAside(t *testing.T) {
+// What cannot be read stays, byte for byte, whether it is found by a reader or by
+// a writer.
+func TestDamagedFilesStay(t *testing.T) {
 	const ok = `{"id":1,"category":"a","text":"x","time":"2026-11-22T17:00:00Z"}`
 	tests := map[string]struct{ text, why string }{
 		"empty":           {"", "not the JSON of notes: unexpected end"},
@@ -188,32 +187,19 @@ func TestDamagedFilesArePutAside(t *testing.T) {
 		"all is too much": {`{"version":1,"next":1,"notes":[` + long(70, 4000) + "]}", "more than 256 KB"},
 	}
 	for name, tt := range tests {
-		for who, use := range map[string]func(*memory.Store) (*memory.Aside, error){
-			"reader": func(s *memory.Store) (*memory.Aside, error) { _, a, err := s.Notes(t.Context()); return a, err },
-			"writer": func(s *memory.Store) (*memory.Aside, error) {
-				a, err := s.Add(t.Context(), "", "new")
-				return a.Aside, err
-			},
-		} {
-			t.Run(name+"/"+who, func(t *testing.T) {
-				s := newStore(t)
-				writeFile(t, s.Path(), tt.text)
-				if _, err := s.Peek(); err == nil {
-					t.Error("it was peeked at")
-				}
-				aside, err := use(s)
-				if err != nil || aside == nil || !strings.Contains(aside.Why, tt.why) {
-					t.Fatalf("%+v %v, not %q", aside, err, tt.why)
-				}
-				kept, err := os.ReadFile(filepath.Join(filepath.Dir(s.Path()), aside.Name))
-				if err != nil || string(kept) != tt.text {
-					t.Errorf("it is not what it was: %v", err)
-				}
-				if got := texts(t, s); who == "writer" != slices.Equal(got, []string{"1 general new"}) {
-					t.Error(got)
-				}
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			writeFile(t, s.Path(), tt.text)
+			if _, err := s.Notes(); err == nil || !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("a reader gets %v, not %q", err, tt.why)
+			}
+			if _, err := s.Add(t.Context(), "", "new"); err == nil || !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("a writer gets %v, not %q", err, tt.why)
+			}
+			if kept, err := os.ReadFile(s.Path()); err != nil || string(kept) != tt.text {
+				t.Errorf("it is not what it was: %v", err)
+			}
+		})
 	}
 }
 
@@ -227,7 +213,7 @@ func long(n, size int) string {
 }
 
 // What is no file is neither followed nor waited for.
-func TestWhatIsNoFileIsPutAside(t *testing.T) {
+func TestWhatIsNoFileIsRefused(t *testing.T) {
 	for name, make := range map[string]func(path string) error{
 		"folder":        func(path string) error { return os.MkdirAll(filepath.Join(path, "sub"), 0o700) },
 		"pipe":          func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -242,11 +228,9 @@ func TestWhatIsNoFileIsPutAside(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, _ := os.ReadFile(secret)
-			a, err := s.Add(t.Context(), "", "new")
-			if err != nil || a.Aside == nil || a.Aside.Why != "it is no regular file" {
-				t.Fatalf("%+v %v", a, err)
+			if _, err := s.Add(t.Context(), "", "new"); err == nil || !strings.Contains(err.Error(), "it is no regular file") {
+				t.Fatal(err)
 			}
-			same(t, []string{"1 general new"}, texts(t, s))
 			if after, _ := os.ReadFile(secret); string(after) != string(before) {
 				t.Error("what the link led to was changed")
 			}
@@ -258,9 +242,8 @@ func TestNewerFilesStay(t *testing.T) {
 	s := newStore(t)
 	const text = `{"version":2,"notes":{"of":"another form"}}`
 	writeFile(t, s.Path(), text)
-	_, aside, err := s.Notes(t.Context())
-	if !errors.Is(err, memory.ErrNewer) || aside != nil {
-		t.Error(aside, err)
+	if _, err := s.Notes(); !errors.Is(err, memory.ErrNewer) {
+		t.Error(err)
 	}
 	if _, err := s.Add(t.Context(), "", "x"); !errors.Is(err, memory.ErrNewer) {
 		t.Error(err)
@@ -304,9 +287,9 @@ func TestConcurrentWriters(t *testing.T) {
 	over := make(chan struct{})
 	go func() { writers.Wait(); close(over) }()
 	for seen := 0; ; {
-		all, aside, err := s.Notes(t.Context())
-		if err != nil || aside != nil || len(all) < seen {
-			t.Fatal(len(all), seen, aside, err)
+		all, err := s.Notes()
+		if err != nil || len(all) < seen {
+			t.Fatal(len(all), seen, err)
 		}
 		seen = len(all)
 		select {
@@ -316,7 +299,7 @@ func TestConcurrentWriters(t *testing.T) {
 		}
 		break
 	}
-	all, _, err := s.Notes(t.Context())
+	all, err := s.Notes()
 	if err != nil || len(all) != (processes+threads)*each {
 		t.Fatalf("%d notes of %d are there: %v", len(all), (processes+threads)*each, err)
 	}

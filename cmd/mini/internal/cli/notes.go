@@ -133,8 +133,8 @@ func (o *notesOptions) notes(cmd *cobra.Command, s Streams) ([]memory.Note, erro
 	if err != nil {
 		return nil, err
 	}
-	all, aside, err := store.Notes(cmd.Context())
-	if err := errors.Join(err, sayAside(s.Err, store, aside)); err != nil {
+	all, err := store.Notes()
+	if err != nil {
 		return nil, err
 	}
 	all, err = memory.Of(all, o.category)
@@ -178,8 +178,8 @@ func (o *notesOptions) add(cmd *cobra.Command, s Streams, text string) error {
 		return err
 	}
 	added, err := store.Add(cmd.Context(), o.category, text)
-	if err := errors.Join(notesError(err), sayAside(s.Err, store, added.Aside)); err != nil {
-		return err
+	if err != nil {
+		return notesError(err)
 	}
 	word := "noted as %d in %s\n"
 	if added.Known {
@@ -197,9 +197,9 @@ func (o *notesOptions) remove(cmd *cobra.Command, s Streams, word string) error 
 	if err != nil {
 		return err
 	}
-	gone, aside, err := store.Remove(cmd.Context(), id)
-	if err := errors.Join(notesError(err), sayAside(s.Err, store, aside)); err != nil {
-		return err
+	gone, err := store.Remove(cmd.Context(), id)
+	if err != nil {
+		return notesError(err)
 	}
 	return o.print(s, gone, fmt.Sprintf("note %d is removed\n", gone.ID))
 }
@@ -212,9 +212,9 @@ func (o *notesOptions) clear(cmd *cobra.Command, s Streams) error {
 	if err != nil {
 		return err
 	}
-	n, aside, err := store.Clear(cmd.Context(), o.category)
-	if err := errors.Join(notesError(err), sayAside(s.Err, store, aside)); err != nil {
-		return err
+	n, err := store.Clear(cmd.Context(), o.category)
+	if err != nil {
+		return notesError(err)
 	}
 	return o.print(s, map[string]int{"removed": n}, fmt.Sprintf("%d removed\n", n))
 }
@@ -238,18 +238,7 @@ func notesError(err error) error {
 	return err
 }
 
-// sayAside says where notes are that could not be read.
-func sayAside(w io.Writer, store *memory.Store, a *memory.Aside) error {
-	if a == nil {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "mini: warning: the notes could not be read (%s); they are now in %s\n",
-		lines(a.Why), lines(filepath.Join(filepath.Dir(store.Path()), a.Name)))
-	return err
-}
-
 // completeCategory offers the categories that there are, completeID the notes.
-// Neither changes a file, though it may be damaged.
 func (o *notesOptions) completeCategory(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var list []string
 	for _, group := range memory.Grouped(o.there()) {
@@ -274,6 +263,6 @@ func (o *notesOptions) there() []memory.Note {
 	if err != nil {
 		return nil
 	}
-	all, _ := store.Peek()
+	all, _ := store.Notes()
 	return all
 }
