@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -36,11 +35,7 @@ zsh (in a folder of your fpath), fish, PowerShell:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch root := cmd.Root(); args[0] {
 			case "bash":
-				if err := root.GenBashCompletionV2(s.Out, true); err != nil {
-					return err
-				}
-				_, err := io.WriteString(s.Out, plainBash)
-				return err
+				return root.GenBashCompletionV2(s.Out, true)
 			case "zsh":
 				return root.GenZshCompletion(s.Out)
 			case "fish":
@@ -51,29 +46,6 @@ zsh (in a folder of your fpath), fish, PowerShell:
 		},
 	}
 }
-
-// plainBash lets the script work where the package bash-completion is missing:
-// it splits the line itself, and keeps what bash broke at = and : together.
-const plainBash = `
-if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
-    __mini_init_completion()
-    {
-        local i word glue=
-        COMPREPLY=() words=()
-        for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
-            word=${COMP_WORDS[i]}
-            if ((i)) && [[ $glue || $word == [:=]* ]]; then
-                words[${#words[@]}-1]+=$word
-            else
-                words+=("$word")
-            fi
-            [[ $word == *[:=] ]] && glue=1 || glue=
-            ((i == COMP_CWORD)) && cword=$((${#words[@]} - 1))
-        done
-        cur=${words[cword]} prev=${words[cword-1]}
-    }
-fi
-`
 
 // completer offers words for what is being typed.
 type completer = cobra.CompletionFunc
@@ -102,17 +74,11 @@ func setCompletions(root *cobra.Command) {
 		"atif":              words("1.8", "1.7"),
 		"sort":              words(sortWords()...),
 	}
-	for _, name := range []string{"filter", "seed", "workers", "attempts", "cost-limit", "model", "task", "image-budget", "attempt", "timeout", "rerun-failed", "eval-workers", "listen", "faults", "rpm", "tpm", "concurrent", "price", "step"} {
-		flags[name] = words()
-	}
+	paths := []string{"output", "replies", "events", "cache", "plan", "books", "file", "dir"}
 	args := map[string]completer{
 		"mini config show":       completeShow,
 		"mini config set":        completeSet,
 		"mini config unset":      completeUnset,
-		"mini config setup":      words(),
-		"mini config edit":       words(),
-		"mini config path":       words(),
-		"mini config profiles":   words(),
 		"mini datasets show":     completeShowRow,
 		"mini datasets fetch":    words(aliasNames()...),
 		"mini report":            completeRun,
@@ -120,27 +86,27 @@ func setCompletions(root *cobra.Command) {
 		"mini regrade":           completeRun,
 		"mini report submission": completeRun,
 		"mini grade":             completeFolders,
-		"mini skills list":       words(),
 		"mini skills check":      completeFolders,
 		"mini shell":             completeShowRow,
 		"mini ctl":               completeCtl,
-		"mini bench":             words(),
-		"mini eval":              words(),
-		"mini clean":             words(),
-		"mini images plan":       words(),
-		"mini images pull":       words(),
-		"mini images prune":      words(),
-		"mini doctor":            words(),
-		"mini fake-model":        words(),
 	}
 	walk(root, func(cmd *cobra.Command) {
-		if f, ok := args[cmd.CommandPath()]; ok {
+		switch f, ok := args[cmd.CommandPath()]; {
+		case ok:
 			cmd.ValidArgsFunction = f
+		case cmd.Args != nil && len(cmd.ValidArgs) == 0 && cmd.Args(cmd, []string{"x"}) != nil: // it takes none
+			cmd.ValidArgsFunction = words()
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if complete, ok := flags[f.Name]; ok {
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails for a flag that has one
+			complete, ok := flags[f.Name]
+			switch {
+			case ok:
+			case slices.Contains(paths, f.Name):
+				return
+			default:
+				complete = words()
 			}
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails for a flag that has one
 		})
 	})
 }
