@@ -22,7 +22,6 @@ var fronts = []struct {
 	ready string // is on the terminal when a question can be answered
 }{
 	{"plain", []string{"--plain"}, nil, "\n> "},
-	{"dumb", nil, []string{"TERM=dumb"}, "\n> "},
 	{"rich", nil, []string{"MINI_PLAIN="}, "your turn"},
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/minibench/mini/env/docker/dockertest"
 )
 
-// TestTour takes the tour of README.md, every command as it stands there, on
-// terminals of two sizes and without one. The hub and the model are servers on
+// TestTour takes the tour of README.md, every command as it stands there, on a
+// terminal of 80x24 and without one. The hub and the model are servers on
 // loopback; containers, images and files are real. What the screens showed is
 // in the test's artifacts (go test -run TestTour -artifacts).
 func TestTour(t *testing.T) {
