@@ -125,7 +125,7 @@ func ruled[T any](r *reader, rules func(*T)) func(json.RawMessage, reflect.Value
 		}
 		r.Struct(raw, v)
 		if len(r.problems) == before {
-			rules(v.Addr().Interface().(*T)) //nolint:forcetypeassert // it is registered for this type
+			rules(v.Addr().Interface().(*T)) //nolint:errcheck // it is registered for this type
 		}
 		return len(r.problems) == before
 	}

@@ -142,7 +142,7 @@ var (
 
 // content reads a text or a list of parts.
 func (r *reader) content(raw json.RawMessage, v reflect.Value) bool {
-	c := v.Addr().Interface().(*Content) //nolint:forcetypeassert // it is registered for this type
+	c := v.Addr().Interface().(*Content) //nolint:errcheck // it is registered for this type
 	switch trajectories.KindOf(raw) {
 	case "a string":
 		return r.Read(raw, &c.Text)

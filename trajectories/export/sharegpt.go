@@ -140,8 +140,12 @@ func writeDatasetInfo(dir string, files []File) error {
 			{"formatting", "sharegpt"},
 			{"columns", object{{"messages", "conversations"}, {"system", "system"}, {"tools", "tools"}}},
 			{"tags", object{
-				{"role_tag", "from"}, {"content_tag", "value"}, {"user_tag", "human"}, {"assistant_tag", "gpt"},
-				{"observation_tag", "observation"}, {"function_tag", "function_call"},
+				{"role_tag", "from"},
+				{"content_tag", "value"},
+				{"user_tag", "human"},
+				{"assistant_tag", "gpt"},
+				{"observation_tag", "observation"},
+				{"function_tag", "function_call"},
 			}},
 		}})
 	}

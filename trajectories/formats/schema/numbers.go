@@ -74,7 +74,7 @@ func (r *Reader) truth(raw json.RawMessage, v reflect.Value) bool {
 		var s string
 		_ = json.Unmarshal(raw, &s) // it is a string
 		word = strings.ToLower(s)
-	} else if kind != "true or false" && !(r.Lax && kind == "a number") {
+	} else if kind != "true or false" && (!r.Lax || kind != "a number") {
 		return r.Wrong("true or false is needed, this is %s", kind)
 	}
 	switch word {

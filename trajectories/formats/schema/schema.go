@@ -143,7 +143,7 @@ func (r *Reader) raw(raw json.RawMessage, tag string) bool {
 	switch {
 	case has(tag, "object") && kind != "an object":
 		return r.Wrong("an object is needed, this is %s", kind)
-	case has(tag, "scalar") && kind != "a string" && kind != "a number" && !(r.Lax && kind == "true or false"):
+	case has(tag, "scalar") && kind != "a string" && kind != "a number" && (!r.Lax || kind != "true or false"):
 		return r.Wrong("a string or a number is needed, this is %s", kind)
 	}
 	return true

@@ -45,7 +45,7 @@ func (d *desk) open(ctx context.Context, log *runner.Log) {
 	ctx, d.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go d.measure(ctx)
 	var err error
-	if d.server, err = control.Listen(d.folder.Dir(), d); err != nil { //nolint:contextcheck // it ends with Close
+	if d.server, err = control.Listen(d.folder.Dir(), d); err != nil {
 		d.server = nil
 		log.Emit(runner.Event{Type: runner.Warning, Text: "mini ctl does not reach this run: " + err.Error()})
 	}

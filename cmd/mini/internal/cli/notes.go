@@ -128,7 +128,7 @@ func (o *notesOptions) store() (*memory.Store, error) {
 }
 
 // notes are those that the flags choose.
-func (o *notesOptions) notes(cmd *cobra.Command, s Streams) ([]memory.Note, error) {
+func (o *notesOptions) notes(s Streams) ([]memory.Note, error) {
 	store, err := o.store()
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (o *notesOptions) notes(cmd *cobra.Command, s Streams) ([]memory.Note, erro
 }
 
 func (o *notesOptions) list(cmd *cobra.Command, s Streams) error {
-	all, err := o.notes(cmd, s)
+	all, err := o.notes(s)
 	if err != nil {
 		return err
 	}
