@@ -53,7 +53,7 @@ var rules = sync.OnceValue(func() []rule {
 		`\b20\d{6}[-_T]?\d{6}\b`,
 		days+`\b\d{1,2}[ /-]`+months+`[ /-]\d{4}[ :]`+clock+zone,
 		days+`\b`+months+` +\d{1,2}(?:,? +\d{4})? +`+clock+zone+`(?: \d{4}\b(?: [+-]\d{4})?)?`,
-		`\b1[5-9]\d{8}(?:\.\d+|\d{3})?\b`, // seconds since 1970, of 2017 to 2033
+		`\b1[5-9]\d{8}(?:\.\d+|(?:\d{3}){1,3})?\b`, // since 1970, of 2017 to 2033, in seconds or less
 		`\b\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?\b`)
 	// Objects that hold the time of their making.
 	add("commits", "${1}*", `(^commit |^\[[^\]\n]{1,100} |\bHEAD is now at |\bDropped [^\n]{1,100}\(|\b(?:WIP on|On) [^\n:]{1,100}: )[0-9a-f]{7,40}\b`)
