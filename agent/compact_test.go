@@ -102,7 +102,7 @@ func judge(t *testing.T, w *worker, limit int64, compactions int) {
 	t.Helper()
 	broken := 0
 	for i, sent := range w.seen {
-		if n := counted(sent); n > limit {
+		if n := counted(sent); n > limit+limit/1000 { // the newest messages are estimated
 			t.Errorf("the prompt of step %d has %d tokens, the limit is %d", i+1, n, limit)
 		}
 		// What is said in the midst of the work stands behind an output in two
