@@ -51,13 +51,10 @@ func (a anthropic) plain(m *message) any {
 	if m.usage != nil {
 		r.Usage = a.usage(m.usage)
 	}
-	if m.empty {
-		return r
-	}
 	if m.thinking != "" {
 		r.Content = append(r.Content, thinkingBlock{"thinking", m.thinking, sign(m.thinking)})
 	}
-	if text := m.text + m.refusal; text != "" {
+	if text := m.text; text != "" {
 		r.Content = append(r.Content, textBlock{"text", text})
 	}
 	for _, c := range m.calls {
@@ -95,19 +92,17 @@ func (a anthropic) events(m *message) []part {
 		parts = append(parts, event("content_block_stop", object{"type", "content_block_stop", "index", index}))
 		index++
 	}
-	if !m.empty {
-		if m.thinking != "" {
-			block(thinkingBlock{Type: "thinking"}, append(deltas("thinking_delta", "thinking", m.thinking),
-				object{"type", "signature_delta", "signature", sign(m.thinking)})...)
-		}
-		if text := m.text + m.refusal; text != "" {
-			block(textBlock{Type: "text"}, deltas("text_delta", "text", text)...)
-		}
-		for _, c := range m.calls {
-			block(toolBlock{"tool_use", c.as("toolu_"), c.name, json.RawMessage("{}")}, append(
-				[]object{{"type", "input_json_delta", "partial_json", ""}},
-				deltas("input_json_delta", "partial_json", c.arguments)...)...)
-		}
+	if m.thinking != "" {
+		block(thinkingBlock{Type: "thinking"}, append(deltas("thinking_delta", "thinking", m.thinking),
+			object{"type", "signature_delta", "signature", sign(m.thinking)})...)
+	}
+	if text := m.text; text != "" {
+		block(textBlock{Type: "text"}, deltas("text_delta", "text", text)...)
+	}
+	for _, c := range m.calls {
+		block(toolBlock{"tool_use", c.as("toolu_"), c.name, json.RawMessage("{}")}, append(
+			[]object{{"type", "input_json_delta", "partial_json", ""}},
+			deltas("input_json_delta", "partial_json", c.arguments)...)...)
 	}
 	stop := object{"type", "message_delta", "delta", object{"stop_reason", a.stop(m), "stop_sequence", nil}}
 	if m.usage != nil {
@@ -143,8 +138,6 @@ func (anthropic) stop(m *message) *string {
 		word = "tool_use"
 	case m.finish == model.FinishStop:
 		word = "end_turn"
-	case m.finish == model.FinishLength && m.full:
-		word = "model_context_window_exceeded"
 	case m.finish == model.FinishLength:
 		word = "max_tokens"
 	case m.finish == model.FinishFilter:

@@ -76,10 +76,9 @@ func TestAnthropicClientSeesFaults(t *testing.T) {
 		{"reset-mid", false, 0, "EOF"},
 		{"drop", true, 0, "EOF"},
 		{"cut", true, 0, "message_stop"},
-		{"no-finish", false, 0, "stop_reason"},
 	}
 	for _, test := range tests {
-		s, l, stop := serve(t, fake.Config{Plan: &fake.Plan{Rules: []fake.Rule{{Fault: test.fault}}}})
+		s, l, stop := serve(t, fake.Config{Plan: &fake.Plan{Rules: []fake.Rule{{Faults: []string{test.fault}}}}})
 		_, err := converse(t, l, test.stream).Query(t.Context(), []model.Message{{Role: model.User, Content: "hello"}})
 		e, ok := errors.AsType[*model.Error](err)
 		if !ok || e.Code != test.code || !strings.Contains(err.Error(), test.want) {

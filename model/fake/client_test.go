@@ -89,11 +89,11 @@ func TestGoOpenAI(t *testing.T) {
 // not, which is why there is this server.
 func TestGoOpenAISeesFaults(t *testing.T) {
 	for fault, want := range map[string]string{
-		"rate-limit": "status code: 429", "overloaded": "status code: 503", "bad-gateway": "502", "no-credit": "You exceeded your current quota",
-		"context": "maximum context length", "refused-request": "content management policy", "reset": "EOF", "drop": "unexpected EOF",
-		"bad-json": "unexpected EOF", "html": "invalid character '<'", "error-body": "",
+		"rate-limit": "status code: 429", "overloaded": "status code: 503", "bad-gateway": "502",
+		"context": "maximum context length", "reset": "EOF", "drop": "unexpected EOF",
+		"bad-json": "unexpected EOF", "error-event": "",
 	} {
-		s, l, stop := serve(t, fake.Config{Plan: &fake.Plan{Rules: []fake.Rule{{Fault: fault}}}})
+		s, l, stop := serve(t, fake.Config{Plan: &fake.Plan{Rules: []fake.Rule{{Faults: []string{fault}}}}})
 		_, err := library(l).CreateChatCompletion(t.Context(), openai.ChatCompletionRequest{Model: "m", Messages: []openai.ChatCompletionMessage{{Role: "user", Content: "hello"}}})
 		if got := fmt.Sprint(err); !strings.Contains(got, want) || (err == nil) != (want == "") {
 			t.Errorf("%s: %s, want %s", fault, got, want)

@@ -3,7 +3,6 @@ package fake
 import (
 	"net/http"
 	"strconv"
-	"time"
 )
 
 // delivery is an answer, and how it is sent.
@@ -23,16 +22,13 @@ func (x *exchange) deliver(m *message, req *request, f Fault, rule Rule) {
 	if f.Name != "" && !f.Charged {
 		d.outcome = Faulty
 	}
-	if f.manner == huge {
-		m.text, m.calls = filler, nil
-	}
 	if req.stream {
 		d.contentType = "text/event-stream; charset=utf-8"
 		d.parts = x.wire.events(m)
 	} else {
 		d.parts = thirds(jsonOf(x.wire.plain(m), ""))
 	}
-	wait := time.Duration(rule.Wait)
+	wait := rule.Wait
 	middle := max(1, len(d.parts)/2)
 	switch f.manner {
 	case whole:
@@ -43,13 +39,6 @@ func (x *exchange) deliver(m *message, req *request, f Fault, rule Rule) {
 		}
 	case stallMid:
 		d.pause = func(i int) bool { return i != middle || x.wait(wait) }
-	case slow:
-		d.pause = func(i int) bool { return i == 0 || x.wait(wait) }
-	case huge:
-		if !d.stream {
-			d.parts = []part{{data: jsonOf(x.wire.plain(m), "")}}
-		}
-		d.parts = fill(d.parts, int64(rule.Size), d.stream)
 	case resetFirst:
 		x.settle(Faulty)
 		x.reset()
@@ -88,10 +77,6 @@ func (d *delivery) spoil(how manner, middle int, x *exchange) {
 		}
 	case errorEvent:
 		d.parts = append(d.parts[:middle:middle], part{data: x.wire.problemEvent(broken)})
-	case htmlPage:
-		*d = delivery{contentType: "text/html; charset=utf-8", outcome: d.outcome, parts: []part{{data: []byte(htmlOf("Just a moment..."))}}}
-	case nothing:
-		d.parts = nil
 	case errorBody:
 		*d = delivery{contentType: "application/json", outcome: d.outcome, parts: []part{{data: x.wire.problem(broken, x.id())}}}
 	default:
@@ -107,7 +92,7 @@ func thirds(body []byte) []part {
 func length(parts []part) int64 {
 	var n int64
 	for _, p := range parts {
-		n += int64(len(p.data)) * int64(max(1, p.times))
+		n += int64(len(p.data))
 	}
 	return n
 }
@@ -146,21 +131,15 @@ func (x *exchange) send(status int, d delivery) {
 
 // write sends a part; before the last bytes of all the request has ended.
 func (x *exchange) write(p part, d delivery, last bool) bool {
-	times := max(1, p.times)
-	for i := range times {
-		if x.r.Context().Err() != nil {
-			return false
-		}
-		if last && i == times-1 {
-			x.settle(d.outcome)
-		}
-		n, err := x.w.Write(p.data)
-		x.note(func(e *Request) { e.Bytes += int64(n) })
-		if err != nil || d.stream && x.control.Flush() != nil {
-			return false
-		}
+	if x.r.Context().Err() != nil {
+		return false
 	}
-	return true
+	if last {
+		x.settle(d.outcome)
+	}
+	n, err := x.w.Write(p.data)
+	x.note(func(e *Request) { e.Bytes += int64(n) })
+	return err == nil && (!d.stream || x.control.Flush() == nil)
 }
 
 // abandon is for an answer that could not be sent to its end. Where Close is

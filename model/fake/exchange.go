@@ -51,11 +51,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f wire) {
 	case !x.wait(latency):
 		x.abandon(Charged)
 	case fault.problem != nil:
-		x.refuse(x.faulty(fault, rule, m))
+		p := fault.problem(x.wire, m.model)
+		p.retryAfter = rule.RetryAfter
+		x.refuse(p)
 	default:
-		if fault.alter != nil {
-			fault.alter(m)
-		}
 		x.deliver(m, req, fault, rule)
 	}
 }
@@ -151,23 +150,10 @@ func (x *exchange) admit(m *message) (Fault, Rule, *over) {
 	return fault, rule, nil
 }
 
-// faulty is the problem of a fault, as its rule wants it.
-func (x *exchange) faulty(f Fault, rule Rule, m *message) problem {
-	p := f.problem(x.wire, situation{m.model, key(x.r)})
-	if f.Name == "status" {
-		p = problem{status: rule.Status, typ: "fake_error", message: http.StatusText(rule.Status)}
-	}
-	if rule.Body != "" {
-		p.body = rule.Body
-	}
-	p.retryAfter, p.retryAs = time.Duration(rule.RetryAfter), rule.RetryAfterAs
-	return p
-}
-
 // refuse answers with a problem.
 func (x *exchange) refuse(p problem) {
 	h := x.w.Header()
-	p.setRetry(h, time.Now())
+	p.setRetry(h)
 	x.note(func(e *Request) { e.RetryAfter = p.retryAfter })
 	x.send(p.status, delivery{
 		contentType: or(p.contentType, "application/json"), outcome: Refused,

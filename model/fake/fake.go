@@ -1,6 +1,6 @@
 // Package fake is a provider of models that is none: a server with OpenAI's
 // chat completions and Anthropic's messages, plain and streamed, whose replies
-// come from a script and whose bad days come from a plan.
+// come from a script, and which fails as it is told.
 //
 // It is for testing whatever talks to providers. It does what they do: tool
 // calls, thinking, caches, usage, error objects, rate limits; it fails in every
@@ -103,7 +103,7 @@ func New(c Config) (*Server, error) {
 		return nil, fmt.Errorf("configure fake model: %w", err)
 	}
 	s := &Server{
-		config: c, names: newNames(append(c.Script.Names(), c.Plan.instances()...)),
+		config: c, names: newNames(c.Script.Names()),
 		plan: newPlanner(c.Plan), limits: newLimiter(c.Limits), closed: make(chan struct{}), conns: map[net.Conn]bool{},
 	}
 	s.books.Began = time.Now()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/minibench/mini/model/fake"
 	"github.com/minibench/mini/model/scripted"
@@ -54,11 +55,14 @@ func serve(t *testing.T, c fake.Config) (*fake.Server, *fake.Memory, func()) {
 	})
 }
 
-func plan(t *testing.T, yaml string) *fake.Plan {
-	t.Helper()
-	p, err := fake.ParsePlan("plan.yaml", []byte(yaml))
-	if err != nil {
-		t.Fatal(err)
+// plan is one of faults for every request, in this order as requests come.
+func plan(faults ...string) *fake.Plan {
+	p := &fake.Plan{}
+	for i, name := range faults {
+		p.Rules = append(p.Rules, fake.Rule{Faults: []string{name}, Wait: time.Hour})
+		if len(faults) > 1 {
+			p.Rules[i].Requests = []int{i + 1}
+		}
 	}
 	return p
 }

@@ -19,15 +19,12 @@ type message struct {
 	model    string
 	thinking string
 	text     string
-	refusal  string // instead of a text
 	calls    []toolCall
 	finish   model.Finish // "" is none
 	usage    *model.Usage // as told; nil is none
 	cost     model.Cost
 	// usageEvent and costTold say what the client wants to be told.
 	usageEvent, costTold bool
-	empty                bool // without choices, or blocks
-	full                 bool // FinishLength is because of the window, not of the limit
 }
 
 // toolCall is the call of a tool; arguments are JSON, or should be.
@@ -117,18 +114,15 @@ func (m *message) spell(calls []model.Call) {
 }
 
 func (m *message) bytes() int {
-	n := len(m.text) + len(m.refusal)
+	n := len(m.text)
 	for _, c := range m.calls {
 		n += len(c.arguments)
 	}
 	return n
 }
 
-// part is a piece of an answer, sent a number of times.
-type part struct {
-	data  []byte
-	times int // 0 is once
-}
+// part is a piece of an answer.
+type part struct{ data []byte }
 
 // object is a JSON object whose fields keep their order: names and values in
 // turn.
@@ -176,47 +170,16 @@ const (
 // pieces cuts a text as a stream does, not within characters.
 func pieces(text string) []string {
 	var all []string
-	before, after, filled := strings.Cut(text, filler)
-	size := max(pieceBytes, len(before)/maxPieces)
-	for len(before) > 0 {
-		n := min(size, len(before))
-		for n < len(before) && !utf8.RuneStart(before[n]) {
+	size := max(pieceBytes, len(text)/maxPieces)
+	for len(text) > 0 {
+		n := min(size, len(text))
+		for n < len(text) && !utf8.RuneStart(text[n]) {
 			n++
 		}
-		all = append(all, before[:n])
-		before = before[n:]
-	}
-	if filled {
-		all = append(append(all, filler), pieces(after)...)
+		all = append(all, text[:n])
+		text = text[n:]
 	}
 	return all
-}
-
-// filler stands in a text for very much of it, which is made when it is sent.
-const filler = "\u0001filler\u0001"
-
-// fillerBlock is how much of it is made at a time.
-const fillerBlock = 4 << 10
-
-// fill puts so many bytes in the place of the filler: into one JSON text in the
-// middle of a string, into a stream as many events.
-func fill(parts []part, size int64, stream bool) []part {
-	mark := []byte(strings.Trim(string(jsonOf(filler, "")), `"`))
-	lots := bytes.Repeat([]byte("very much of it "), fillerBlock/16)
-	times := int(size / fillerBlock)
-	var out []part
-	for _, p := range parts {
-		before, after, found := bytes.Cut(p.data, mark)
-		switch {
-		case !found:
-			out = append(out, p)
-		case stream:
-			out = append(out, part{data: bytes.Join([][]byte{before, after}, lots), times: times})
-		default:
-			out = append(out, part{data: before}, part{data: lots, times: times}, part{data: after})
-		}
-	}
-	return out
 }
 
 // fakeID is the number of a request as part of ids.

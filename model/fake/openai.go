@@ -152,7 +152,6 @@ type openAIDelta struct {
 	Content   *string      `json:"content,omitempty"`
 	Reasoning string       `json:"reasoning_content,omitempty"`
 	ToolCalls []openAICall `json:"tool_calls,omitempty"`
-	Refusal   *string      `json:"refusal,omitempty"`
 }
 
 type openAICall struct {
@@ -177,15 +176,9 @@ func (o openAI) plain(m *message) any {
 	if m.usage != nil {
 		r.Usage = o.usage(m)
 	}
-	if m.empty {
-		return r
-	}
 	said := &openAISaid{Role: "assistant", Reasoning: m.thinking}
-	if m.text != "" || len(m.calls) == 0 && m.refusal == "" {
+	if m.text != "" || len(m.calls) == 0 {
 		said.Content = &m.text
-	}
-	if m.refusal != "" {
-		said.Refusal = &m.refusal
 	}
 	for _, c := range m.calls {
 		call := openAICall{ID: c.as("call_"), Type: "function"}
@@ -208,31 +201,26 @@ func (o openAI) events(m *message) []part {
 		}
 		parts = append(parts, event("", chunk))
 	}
-	if !m.empty {
-		none := ""
-		add(&openAIDelta{Role: "assistant", Content: &none}, nil)
-		for _, s := range pieces(m.thinking) {
-			add(&openAIDelta{Reasoning: s}, nil)
+	none := ""
+	add(&openAIDelta{Role: "assistant", Content: &none}, nil)
+	for _, s := range pieces(m.thinking) {
+		add(&openAIDelta{Reasoning: s}, nil)
+	}
+	for _, s := range pieces(m.text) {
+		add(&openAIDelta{Content: &s}, nil)
+	}
+	for i, c := range m.calls {
+		call := openAICall{Index: &i, ID: c.as("call_"), Type: "function"}
+		call.Function.Name = c.name
+		add(&openAIDelta{ToolCalls: []openAICall{call}}, nil)
+		for _, s := range pieces(c.arguments) {
+			rest := openAICall{Index: &i}
+			rest.Function.Arguments = s
+			add(&openAIDelta{ToolCalls: []openAICall{rest}}, nil)
 		}
-		for _, s := range pieces(m.text) {
-			add(&openAIDelta{Content: &s}, nil)
-		}
-		for _, s := range pieces(m.refusal) {
-			add(&openAIDelta{Refusal: &s}, nil)
-		}
-		for i, c := range m.calls {
-			call := openAICall{Index: &i, ID: c.as("call_"), Type: "function"}
-			call.Function.Name = c.name
-			add(&openAIDelta{ToolCalls: []openAICall{call}}, nil)
-			for _, s := range pieces(c.arguments) {
-				rest := openAICall{Index: &i}
-				rest.Function.Arguments = s
-				add(&openAIDelta{ToolCalls: []openAICall{rest}}, nil)
-			}
-		}
-		if f := o.finish(m); f != nil {
-			add(&openAIDelta{}, f)
-		}
+	}
+	if f := o.finish(m); f != nil {
+		add(&openAIDelta{}, f)
 	}
 	if m.usageEvent && m.usage != nil {
 		last := o.frame(m, "chat.completion.chunk")

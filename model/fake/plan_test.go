@@ -2,8 +2,6 @@ package fake_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,54 +10,12 @@ import (
 	"github.com/minibench/mini/model/fake"
 )
 
-// TestPlanNamesWhatIsWrong is for who writes a plan by hand.
-func TestPlanNamesWhatIsWrong(t *testing.T) {
-	for text, want := range map[string]string{
-		"rules: [{fault: cuts}]":                              `rule 1: there is no fault "cuts"; did you mean cut?`,
-		"rules: [{fault: cut}, {requests: [1]}]":              "rule 2: no fault is named",
-		"rules: [{fault: cut, requests: [0]}]":                "count from 1",
-		"rules: [{fault: cut, step: -1}]":                     "count from 1",
-		"rules: [{fault: cut, api: azure}]":                   "want openai or anthropic",
-		"rules: [{fault: cut, probability: 5}]":               `"5" is no probability`,
-		"rules: [{fault: cut, probability: x%}]":              `"x%" is no probability`,
-		"rules: [{fault: cut, wait: -3s}]":                    `"-3s" is no time`,
-		"rules: [{fault: cut, wait: soon}]":                   `"soon" is no time`,
-		"rules: [{fault: huge, size: -1}]":                    `"-1" is no size`,
-		"rules: [{fault: status}]":                            "needs a status from 200 to 599, not 0",
-		"rules: [{fault: rate-limit, retry_after_as: hours}]": "want seconds, date or ms",
-		"rules:\n- fault: cut\n  when: 3":                     `plan.yaml:3: unknown key "when"`,
-		"rules: 3":                                            "plan.yaml: line 1: cannot unmarshal",
-		"a: b: c":                                             "plan.yaml: yaml: mapping values",
-		"seed: 1\n---\nseed: 2":                               "one YAML document",
-	} {
-		if _, err := fake.ParsePlan("plan.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
-	}
-	if p, err := fake.ParsePlan("plan.yaml", nil); err != nil || len(p.Rules) > 0 {
-		t.Errorf("an empty file: %v", err)
-	}
-}
-
-// The example of the documentation is a plan.
-func TestPlanOfTheDocumentation(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "fake-model.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, yaml, _ := strings.Cut(string(page), "    seed: 7\n")
-	yaml, _, _ = strings.Cut(yaml, "\n\n")
-	if p := plan(t, "    seed: 7\n"+yaml); len(p.Rules) != 4 || p.Rules[3].Times != 3 {
-		t.Errorf("%+v", p)
-	}
-}
-
 // Chance depends on the seed and on what is asked, not on the order.
 func TestSameFaultsInAnyOrder(t *testing.T) {
-	faults := func(seed int, backwards bool) string {
+	faults := func(seed uint64, backwards bool) string {
 		s := server(t, fake.Config{
 			Script: script(t, "["+strings.Repeat("x, ", 20)+"]"),
-			Plan:   plan(t, fmt.Sprintf("{seed: %d, rules: [{probability: 20%%, faults: [server-error, rate-limit]}]}", seed)),
+			Plan:   &fake.Plan{Seed: seed, Rules: []fake.Rule{{Probability: 0.2, Faults: []string{"server-error", "rate-limit"}}}},
 		})
 		for i := range 200 {
 			if backwards {
@@ -91,26 +47,16 @@ func TestSameFaultsInAnyOrder(t *testing.T) {
 	}
 }
 
-// A rule for a step is for the first time it is asked, unless it says more.
-func TestTimes(t *testing.T) {
-	s := server(t, fake.Config{Plan: plan(t, `
-rules:
-  - {instance: django__django-1, fault: server-error, times: 2}
-  - {step: 1, fault: overloaded}
-  - {step: 2, api: anthropic, stream: false, fault: status, status: 418}
-`)})
-	got := ""
-	for _, r := range []string{"django__django-1", "x", "y"} {
-		for range 4 {
-			status, _ := ask(t, s, "openai", simple("openai", r, 0))
-			got += fmt.Sprint(status, " ")
+func TestRuleNamesWhatIsWrong(t *testing.T) {
+	for want, r := range map[string]fake.Rule{
+		`there is no fault "cuts"; did you mean cut?`: {Faults: []string{"cuts"}},
+		"no fault is named":                           {},
+		"count from 1":                                {Faults: []string{"cut"}, Requests: []int{0}},
+		"a probability is from 0 to 1":                {Faults: []string{"cut"}, Probability: 5},
+		"cannot be negative":                          {Faults: []string{"cut"}, Wait: -1},
+	} {
+		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
-	}
-	for _, api := range []string{"anthropic", "anthropic", "openai"} {
-		status, _ := ask(t, s, api, simple(api, "z", 1))
-		got += fmt.Sprint(status, " ")
-	}
-	if want := "500 500 503 200 503 200 200 200 503 200 200 200 418 200 200 "; got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -18,32 +18,12 @@ type problem struct {
 	// body stands in place of the error object; of this type, or JSON.
 	body, contentType string
 	retryAfter        time.Duration
-	retryAs           RetryForm
 }
 
-// RetryForm is how an answer says when to try again.
-type RetryForm string
-
-// The forms: Retry-After with seconds, or with a date, or retry-after-ms.
-const (
-	RetrySeconds RetryForm = "seconds"
-	RetryDate    RetryForm = "date"
-	RetryMillis  RetryForm = "ms"
-)
-
-// setRetry says when to try again. Seconds are rounded up, as nobody is let in
+// setRetry says when to try again, in seconds: rounded up, as nobody is let in
 // early.
-func (p problem) setRetry(h http.Header, now time.Time) {
-	if p.retryAfter <= 0 {
-		return
-	}
-	switch p.retryAs {
-	case RetryDate:
-		at := now.Add(p.retryAfter + time.Second - 1).Truncate(time.Second)
-		h.Set("Retry-After", at.UTC().Format(http.TimeFormat))
-	case RetryMillis:
-		h.Set("Retry-After-Ms", strconv.FormatInt(int64(math.Ceil(float64(p.retryAfter)/1e6)), 10))
-	default:
+func (p problem) setRetry(h http.Header) {
+	if p.retryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(p.retryAfter.Seconds())), 10))
 	}
 }

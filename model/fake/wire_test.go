@@ -201,7 +201,7 @@ func FuzzRequests(f *testing.F) {
 		f.Add(api == "anthropic", simple(api, "hello", 1))
 	}
 	s, err := fake.New(fake.Config{Script: must(f), Plan: &fake.Plan{Rules: []fake.Rule{
-		{Probability: 0.5, Faults: []string{"length", "refused", "tool-bad-json", "bad-json", "cut", "usage-negative", "empty-choices"}},
+		{Probability: 0.5, Faults: []string{"bad-json", "cut", "error-event", "context"}},
 	}}})
 	if err != nil {
 		f.Fatal(err)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,11 +18,11 @@ import (
 
 // fakeOptions are the flags of mini fake-model.
 type fakeOptions struct {
-	replies, listen, plan, faults, price, books string
-	fault, models                               []string
-	seed                                        uint64
-	limits                                      fake.Limits
-	requireKey, verbose, list                   bool
+	replies, listen, faults, price, books string
+	fault, models                         []string
+	seed                                  uint64
+	limits                                fake.Limits
+	requireKey, verbose, list             bool
 }
 
 // fakeReplies are given to everybody where no file is named: a look around, and
@@ -35,7 +36,7 @@ func newFakeModel(s Streams) *cobra.Command {
 	o := &fakeOptions{}
 	cmd := &cobra.Command{
 		Use:   "fake-model",
-		Short: "Serve scripted replies as a provider does, with faults by plan",
+		Short: "Serve scripted replies as a provider does, with faults",
 		Long: `Serves the APIs of OpenAI and Anthropic on this machine, to test what talks to
 them. Ctrl-C ends it with its books; docs/fake-model.md says more.`,
 		Example: `  mini fake-model --replies replies.yaml --faults 5% --rpm 600
@@ -56,14 +57,13 @@ them. Ctrl-C ends it with its books; docs/fake-model.md says more.`,
 	f.BoolVar(&o.requireKey, "require-key", false, "answer 401 to requests without a key")
 	f.StringArrayVar(&o.fault, "fault", nil, "`NAME` for every request, NAME@1,5 for these")
 	f.StringVar(&o.faults, "faults", "", "`P` as 5%, or 5%:cut,reset, of the requests")
-	f.StringVar(&o.plan, "plan", "", "YAML `FILE` of rules that say what goes wrong")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of --faults")
 	f.BoolVar(&o.list, "list-faults", false, "print the names of faults, and end")
 	f.IntVar(&o.limits.RequestsPerMinute, "rpm", 0, "limit of requests a minute (0: none)")
 	f.Int64Var(&o.limits.TokensPerMinute, "tpm", 0, "limit of tokens a minute (0: none)")
 	f.IntVar(&o.limits.Concurrent, "concurrent", 0, "limit of concurrent requests (0: none)")
 	f.StringVar(&o.price, "price", "", "`USD` per million: input,output,cached,written")
-	f.StringVar(&o.books, "books", "", "write the books to `FILE` (JSON) at the end")
+	f.StringVar(&o.books, "books", "", "write a line of JSON per request to `FILE` at the end")
 	f.BoolVar(&o.verbose, "verbose", false, "a line for each request")
 	return cmd
 }
@@ -130,11 +130,14 @@ func (o *fakeOptions) tell(s Streams, b fake.Books) error {
 	if o.books == "" {
 		return nil
 	}
-	data, err := json.MarshalIndent(b, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write books: %w", err)
+	var data bytes.Buffer
+	lines := json.NewEncoder(&data)
+	for _, r := range b.Requests {
+		if err := lines.Encode(r); err != nil {
+			return fmt.Errorf("write books: %w", err)
+		}
 	}
-	if err := atomicfile.Write(o.books, append(data, '\n'), 0o644); err != nil {
+	if err := atomicfile.Write(o.books, data.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("write books: %w", err)
 	}
 	return nil

@@ -20,7 +20,7 @@ func (o *fakeOptions) config(s Streams) (fake.Config, error) {
 	if c.Script, err = o.script(); err != nil {
 		return c, err
 	}
-	if c.Plan, err = o.readPlan(); err != nil {
+	if c.Plan, err = o.faultPlan(); err != nil {
 		return c, err
 	}
 	if c.Price, err = o.readPrice(); err != nil {
@@ -63,38 +63,12 @@ func (o *fakeOptions) script() (*scripted.Script, error) {
 	return script, err
 }
 
-// maxPlan bounds the file of a plan, in bytes.
-const maxPlan = 16 << 20
-
-// readPlan puts the plan together: --fault first, then the file, then --faults.
-func (o *fakeOptions) readPlan() (*fake.Plan, error) {
-	p := &fake.Plan{}
-	if o.plan != "" {
-		info, err := os.Stat(o.plan)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, usagef("--plan: %s: no such file; docs/fake-model.md shows one", o.plan)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--plan: %w", err)
-		}
-		if info.Size() > maxPlan {
-			return nil, usagef("--plan: %s has %d bytes, allowed are %d", o.plan, info.Size(), maxPlan)
-		}
-		data, err := os.ReadFile(o.plan)
-		if err != nil {
-			return nil, fmt.Errorf("--plan: %w", err)
-		}
-		if p, err = fake.ParsePlan(o.plan, data); err != nil {
-			return nil, err
-		}
-	}
-	if o.seed != 0 {
-		p.Seed = o.seed
-	}
-	var first []fake.Rule
+// faultPlan puts together what goes wrong: --fault first, then --faults.
+func (o *fakeOptions) faultPlan() (*fake.Plan, error) {
+	p := &fake.Plan{Seed: o.seed}
 	for _, text := range o.fault {
 		name, at, _ := strings.Cut(text, "@")
-		rule := fake.Rule{Fault: name}
+		rule := fake.Rule{Faults: []string{name}}
 		if err := rule.Validate(); err != nil {
 			return nil, usagef("--fault %.60q: %w; see mini fake-model --list-faults", text, err)
 		}
@@ -107,13 +81,13 @@ func (o *fakeOptions) readPlan() (*fake.Plan, error) {
 				rule.Requests = append(rule.Requests, n)
 			}
 		}
-		first = append(first, rule)
+		p.Rules = append(p.Rules, rule)
 	}
-	p.Rules = append(first, p.Rules...)
 	if o.faults != "" {
 		chance, names, _ := strings.Cut(o.faults, ":")
 		rule := fake.Rule{Faults: fake.Usual()}
-		if err := rule.Probability.UnmarshalText([]byte(chance)); err != nil {
+		var err error
+		if rule.Probability, err = probability(chance); err != nil {
 			return nil, usagef("--faults: %w", err)
 		}
 		if names != "" {
@@ -125,6 +99,19 @@ func (o *fakeOptions) readPlan() (*fake.Plan, error) {
 		if rule.Probability > 0 { // a rule without one is for all
 			p.Rules = append(p.Rules, rule)
 		}
+	}
+	return p, nil
+}
+
+// probability reads 5% or 0.05.
+func probability(text string) (float64, error) {
+	digits, percent := strings.CutSuffix(text, "%")
+	p, err := strconv.ParseFloat(digits, 64)
+	if percent {
+		p /= 100
+	}
+	if err != nil || !(p >= 0 && p <= 1) {
+		return 0, fmt.Errorf("%.60q is no probability: want 5%%, or 0.05", text)
 	}
 	return p, nil
 }
