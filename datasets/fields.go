@@ -11,10 +11,7 @@ import (
 func (in Instance) Fields() map[string]any {
 	fields := map[string]any{}
 	for name, raw := range in.Row {
-		var v any
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		dec.UseNumber() // a number is shown as it was written
-		if dec.Decode(&v) == nil {
+		if v, err := decoded(raw); err == nil {
 			fields[name] = v
 		}
 	}

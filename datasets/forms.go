@@ -40,14 +40,11 @@ func OneForm(names []string) []string {
 			best[key] = form
 		}
 	}
-	have := map[string]map[string]bool{} // what is meant -> its shards in that form
-	sets := map[string]map[string]bool{} // and the numbers of how many these are
+	type part struct{ key, number, of string }
+	have := map[part]bool{} // the shards in the best form, and, without a number, of how many they are
 	for _, name := range names {
 		if key, shard := meant(name); shard != nil && formOf(name) == best[key] {
-			if have[key] == nil {
-				have[key], sets[key] = map[string]bool{}, map[string]bool{}
-			}
-			have[key][shard[2]+"-of-"+shard[3]], sets[key][shard[3]] = true, true
+			have[part{key, shard[2], shard[3]}], have[part{key, "", shard[3]}] = true, true
 		}
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
@@ -55,7 +52,7 @@ func OneForm(names []string) []string {
 		if formOf(name) == best[key] {
 			return false
 		}
-		completes := shard != nil && sets[key][shard[3]] && !have[key][shard[2]+"-of-"+shard[3]]
+		completes := shard != nil && have[part{key, "", shard[3]}] && !have[part{key, shard[2], shard[3]}]
 		return !completes
 	})
 }

@@ -65,7 +65,7 @@ func sameJSON(a, b json.RawMessage) bool {
 
 func decoded(raw json.RawMessage) (v any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber() // a float64 cannot tell large integers apart
+	dec.UseNumber() // a float64 cannot tell large integers apart, and shows numbers in its own way
 	err = dec.Decode(&v)
 	return v, err
 }

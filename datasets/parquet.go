@@ -79,11 +79,7 @@ func (sh *shard) parquetIDs(ctx context.Context, f func(row int, id string) erro
 		}
 		for _, id := range ids {
 			row++
-			err := checkID(id)
-			if id == "" {
-				err = errors.New(idColumn + " is missing or empty")
-			}
-			if err != nil {
+			if err := CheckID(id); err != nil {
 				return fmt.Errorf("row %d: %w", row, err)
 			}
 			if err := f(row, id); err != nil {

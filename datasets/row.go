@@ -21,10 +21,7 @@ func columnsOf(data []byte) (row map[string]json.RawMessage, id string, err erro
 	if err := text(row, "instance_id", &id); err != nil {
 		return nil, "", err
 	}
-	if id == "" {
-		return nil, "", errors.New("instance_id is missing or empty")
-	}
-	return row, id, checkID(id)
+	return row, id, CheckID(id)
 }
 
 // fromColumns makes an instance of one row. Columns may be missing, except
@@ -70,13 +67,13 @@ func fromColumns(row map[string]json.RawMessage) (Instance, error) {
 			break
 		}
 	}
-	if in.ID == "" {
-		return Instance{}, errors.New("instance_id is missing or empty")
+	if err := CheckID(in.ID); err != nil {
+		return Instance{}, err
 	}
 	if _, ok := row["problem_statement"]; !ok {
 		return Instance{}, fmt.Errorf("problem_statement is missing (instance %.100q)", in.ID)
 	}
-	return in, checkID(in.ID)
+	return in, nil
 }
 
 // text reads a column that holds a string; null and a missing one are empty.
@@ -155,20 +152,13 @@ func explain(err error) error {
 // maxID leaves room for the endings of files named after an instance.
 const maxID = 200
 
-// CheckID refuses an id that does not come from a dataset, by the rules for
-// those that do: it cannot be, or should not be, the name of a folder.
-func CheckID(id string) error {
-	if id == "" {
-		return errors.New("instance_id is missing")
-	}
-	return checkID(id)
-}
-
-// checkID refuses ids that could not be, or should not be, the name of a
+// CheckID refuses ids that could not be, or should not be, the name of a
 // folder: they come from files of strangers.
-func checkID(id string) error {
+func CheckID(id string) error {
 	bad := func(why string) error { return fmt.Errorf("instance_id %.100q %s", id, why) }
 	switch {
+	case id == "":
+		return errors.New("instance_id is missing or empty")
 	case len(id) > maxID:
 		return bad(fmt.Sprintf("is longer than %d bytes", maxID))
 	case !utf8.ValidString(id):

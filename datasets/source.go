@@ -113,7 +113,7 @@ func folder(root, split string) (Source, error) {
 		return Source{}, err
 	}
 	splits := Splits(names)
-	picked, err := PickSplit(splits, split, "")
+	picked, err := PickSplit(splits, split)
 	if err == nil {
 		err = missingShard(splits[picked])
 	}

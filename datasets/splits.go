@@ -41,18 +41,16 @@ func Splits(names []string) map[string][]string {
 	return splits
 }
 
-// PickSplit chooses one of the splits: the wanted one, else the preferred one
-// if it is there, else "test", else the only one. The error lists what there
-// is, and wraps ErrData.
-func PickSplit(splits map[string][]string, wanted, preferred string) (string, error) {
+// PickSplit chooses one of the splits: the wanted one, else "test", else the
+// only one. The error lists what there is, and wraps ErrData.
+func PickSplit(splits map[string][]string, wanted string) (string, error) {
 	names := slices.Sorted(maps.Keys(splits))
-	for _, name := range []string{wanted, preferred, "test"} {
-		if _, ok := splits[name]; ok && name != "" {
-			return name, nil
-		}
-		if name == wanted && wanted != "" {
-			return "", noSplit(wanted, names)
-		}
+	name := cmp.Or(wanted, "test")
+	if _, ok := splits[name]; ok {
+		return name, nil
+	}
+	if wanted != "" {
+		return "", noSplit(wanted, names)
 	}
 	switch len(names) {
 	case 0:

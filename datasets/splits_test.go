@@ -60,26 +60,24 @@ func TestPickSplit(t *testing.T) {
 		return splits
 	}
 	for name, tt := range map[string]struct {
-		splits            map[string][]string
-		wanted, preferred string
-		want, err         string
+		splits    map[string][]string
+		wanted    string
+		want, err string
 	}{
-		"wanted":                   {files("dev", "test"), "dev", "test", "dev", ""},
-		"preferred":                {files("dev", "test"), "", "dev", "dev", ""},
-		"preferred, not there":     {files("dev", "test"), "", "train", "test", ""},
-		"test":                     {files("dev", "test", ""), "", "", "test", ""},
-		"the only one":             {files("dev"), "", "", "dev", ""},
-		"the only one has no name": {files(""), "", "test", "", ""},
-		"wanted, not there":        {files("dev", "train"), "test", "", "", `no split "test"; there is dev, train`},
-		"wanted, no names":         {files(""), "test", "", "", "leave --split away"},
-		"several":                  {files("dev", "train", ""), "", "", "", "which split? there are files without a split in their names, dev, train; choose with --split"},
-		"none":                     {nil, "", "", "", "no data files"},
-		"none of what is wanted":   {nil, "test", "", "", `no split "test", and no data files`},
-		"hostile":                  {files("a\x1b[2J", "b"), "", "", "", `there are "a\x1b[2J", b`},
-		"many":                     {files(strings.Split("a b c d e f g h i j k", " ")...), "", "", "", "h, 3 more"},
+		"wanted":                   {files("dev", "test"), "dev", "dev", ""},
+		"test":                     {files("dev", "test", ""), "", "test", ""},
+		"the only one":             {files("dev"), "", "dev", ""},
+		"the only one has no name": {files(""), "", "", ""},
+		"wanted, not there":        {files("dev", "train"), "test", "", `no split "test"; there is dev, train`},
+		"wanted, no names":         {files(""), "test", "", "leave --split away"},
+		"several":                  {files("dev", "train", ""), "", "", "which split? there are files without a split in their names, dev, train; choose with --split"},
+		"none":                     {nil, "", "", "no data files"},
+		"none of what is wanted":   {nil, "test", "", `no split "test", and no data files`},
+		"hostile":                  {files("a\x1b[2J", "b"), "", "", `there are "a\x1b[2J", b`},
+		"many":                     {files(strings.Split("a b c d e f g h i j k", " ")...), "", "", "h, 3 more"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := datasets.PickSplit(tt.splits, tt.wanted, tt.preferred)
+			got, err := datasets.PickSplit(tt.splits, tt.wanted)
 			if tt.err == "" {
 				if err != nil || got != tt.want {
 					t.Errorf("got %q, %v; want %q", got, err, tt.want)

@@ -28,11 +28,7 @@ const api = -1
 
 // newClient follows redirects, for a renamed repository and for files that
 // live on a CDN, and shows the token to the hub alone.
-func newClient(given *http.Client, hub *url.URL, token string) *http.Client {
-	var base http.RoundTripper
-	if given != nil {
-		base = given.Transport
-	}
+func newClient(base http.RoundTripper, hub *url.URL, token string) *http.Client {
 	if base == nil {
 		if t, ok := http.DefaultTransport.(*http.Transport); ok {
 			base = t.Clone() // its idle connections are then ours to close

@@ -66,7 +66,7 @@ func (e Edition) serves(ref Ref, endpoint string) bool {
 	for _, s := range e.Splits {
 		splits[s] = nil
 	}
-	split, err := datasets.PickSplit(splits, ref.Split, "")
+	split, err := datasets.PickSplit(splits, ref.Split)
 	return err == nil && split == e.Split
 }
 

@@ -50,9 +50,9 @@ var mistakes = []struct {
 	{"nobody there", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Close() }, hub.ErrUnreachable},
 	{"no such host", hub.Ref{Repo: repo}, "", func(_ *testing.T, _ *hubtest.Server, c *hub.Config) {
 		c.Endpoint = "http://hub.invalid"
-		c.Client = &http.Client{Transport: answers(func(*http.Request) (*http.Response, error) {
+		c.Transport = answers(func(*http.Request) (*http.Response, error) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "hub.invalid", IsNotFound: true}}
-		})}
+		})
 	}, hub.ErrUnreachable},
 	{"a certificate that nobody vouches for", hub.Ref{Repo: repo}, "", func(t *testing.T, _ *hubtest.Server, c *hub.Config) {
 		t.Helper()
@@ -64,12 +64,12 @@ var mistakes = []struct {
 	}, hub.ErrUnreachable},
 	{"away from https", hub.Ref{Repo: repo}, secret, func(_ *testing.T, _ *hubtest.Server, c *hub.Config) {
 		c.Endpoint = "https://hub.test"
-		c.Client = &http.Client{Transport: answers(func(r *http.Request) (*http.Response, error) {
+		c.Transport = answers(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Scheme != "https" {
 				return nil, errors.New("it was followed")
 			}
 			return &http.Response{StatusCode: http.StatusFound, Header: http.Header{"Location": {"http://hub.test/x?Signature=secret-signature"}}}, nil
-		})}
+		})
 	}, hub.ErrUnreachable},
 	{"busy for good", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.Refuse(99, 502) }, hub.ErrUnreachable},
 	{"limited", hub.Ref{Repo: repo}, "", func(_ *testing.T, s *hubtest.Server, _ *hub.Config) { s.RateLimit(1, 3600) }, hub.ErrRateLimited},
@@ -86,12 +86,12 @@ var mistakes = []struct {
 		t.Helper()
 		through := &http.Transport{}
 		t.Cleanup(through.CloseIdleConnections)
-		c.Client = &http.Client{Transport: answers(func(r *http.Request) (*http.Response, error) {
+		c.Transport = answers(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == strings.TrimPrefix(s.CDN, "http://") {
 				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 			}
 			return through.RoundTrip(r)
-		})}
+		})
 	}, hub.ErrUnreachable},
 	{"no folder for the cache", hub.Ref{Repo: repo}, "", func(t *testing.T, _ *hubtest.Server, c *hub.Config) {
 		t.Helper()

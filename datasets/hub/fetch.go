@@ -127,7 +127,7 @@ func (h *Hub) download(ctx context.Context, ref Ref, commit string) (Edition, er
 	if err != nil {
 		return Edition{}, err
 	}
-	split, err := datasets.PickSplit(splits, ref.Split, "")
+	split, err := datasets.PickSplit(splits, ref.Split)
 	if err != nil {
 		e := &Error{kind: ErrSplit, err: err, Text: fmt.Sprintf("%s: %v", ref, err), Hint: "name one of these with --split"}
 		if len(splits) == 0 {

@@ -13,6 +13,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -43,8 +44,8 @@ type Config struct {
 	Dir string
 	// Offline refuses to use the network. HF_HUB_OFFLINE.
 	Offline bool
-	// Client is for tests and special proxies: only its Transport is used.
-	Client *http.Client `json:"-" yaml:"-"`
+	// Transport is for tests; default http.DefaultTransport.
+	Transport http.RoundTripper `json:"-" yaml:"-"`
 	// Progress is called while a Hub works, from the goroutine that called it.
 	// It must return soon.
 	Progress func(Progress) `json:"-" yaml:"-"`
@@ -77,10 +78,7 @@ type Hub struct {
 
 // New checks the configuration. It touches neither network nor disk.
 func New(c Config) (*Hub, error) {
-	endpoint := strings.TrimRight(c.Endpoint, "/")
-	if endpoint == "" {
-		endpoint = DefaultEndpoint
-	}
+	endpoint := cmp.Or(strings.TrimRight(c.Endpoint, "/"), DefaultEndpoint)
 	u, err := url.Parse(endpoint)
 	switch {
 	case err != nil, u.User != nil: // neither may be quoted: there may be a password in it
@@ -102,7 +100,7 @@ func New(c Config) (*Hub, error) {
 	}
 	h := &Hub{
 		endpoint: endpoint, origin: origin(u), host: u.Host, dir: c.Dir, token: token != "", offline: c.Offline,
-		client: newClient(c.Client, u, token), progress: c.Progress, pause: firstPause, stall: stallAfter,
+		client: newClient(c.Transport, u, token), progress: c.Progress, pause: firstPause, stall: stallAfter,
 	}
 	if h.progress == nil {
 		h.progress = func(Progress) {}

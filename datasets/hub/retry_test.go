@@ -52,12 +52,12 @@ func TestWaitsAsLongAsItIsAsked(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				n := 0
-				h, err := hub.New(hub.Config{Endpoint: "http://hub.test", Dir: dir, Client: &http.Client{Transport: answers(func(*http.Request) (*http.Response, error) {
+				h, err := hub.New(hub.Config{Endpoint: "http://hub.test", Dir: dir, Transport: answers(func(*http.Request) (*http.Response, error) {
 					if n++; n <= tt.times {
 						return limited(tt.header, tt.value), nil
 					}
 					return &http.Response{StatusCode: 404, Header: http.Header{"X-Error-Code": {"RepoNotFound"}}}, nil
-				})}})
+				})})
 				must(t, err)
 				start := time.Now()
 				_, err = h.Fetch(t.Context(), hub.Ref{Repo: repo})
@@ -103,9 +103,9 @@ func TestPauseOf(t *testing.T) {
 func TestAWaitCanBeCancelled(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		h, err := hub.New(hub.Config{Endpoint: "http://hub.test", Dir: dir, Client: &http.Client{Transport: answers(func(*http.Request) (*http.Response, error) {
+		h, err := hub.New(hub.Config{Endpoint: "http://hub.test", Dir: dir, Transport: answers(func(*http.Request) (*http.Response, error) {
 			return limited("Retry-After", "300"), nil
-		})}})
+		})})
 		must(t, err)
 		enough := errors.New("enough")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, enough)

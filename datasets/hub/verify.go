@@ -34,9 +34,10 @@ func (h *Hub) whole(ctx context.Context, f File) (sum string, ok bool, err error
 	if err != nil {
 		return "", false, h.diskError(err, 0)
 	}
-	defer file.Close() //nolint:errcheck // read only
+	defer file.Close()                                          //nolint:errcheck // read only
+	defer context.AfterFunc(ctx, func() { _ = file.Close() })() // which ends the copy
 	all, git := sha256.New(), gitHash(f.Size)
-	_, err = io.Copy(io.MultiWriter(all, git), &heedful{ctx, io.LimitReader(file, f.Size)})
+	_, err = io.Copy(io.MultiWriter(all, git), io.LimitReader(file, f.Size))
 	switch {
 	case ctx.Err() != nil:
 		return "", false, context.Cause(ctx)
@@ -52,18 +53,4 @@ func gitHash(size int64) hash.Hash {
 	h := sha1.New()                            //nolint:gosec // as above
 	_, _ = fmt.Fprintf(h, "blob %d\x00", size) // a hash takes everything
 	return h
-}
-
-// heedful ends a copy when its context does.
-type heedful struct {
-	ctx context.Context //nolint:containedctx // for one call of io.Copy only
-	r   io.Reader
-}
-
-// Read implements io.Reader.
-func (h *heedful) Read(p []byte) (int, error) {
-	if h.ctx.Err() != nil {
-		return 0, context.Cause(h.ctx)
-	}
-	return h.r.Read(p)
 }

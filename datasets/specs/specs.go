@@ -25,15 +25,15 @@ const Python = "py"
 // the building of its image needs is left out.
 type Spec struct {
 	// Language is Python, "c", "go", "java", "js", "php", "rb" or "rs".
-	Language string
+	Language string `json:"-"`
 	// EvalCommands and Install prepare a Python repository; Build one in
 	// another language. All may be empty.
-	EvalCommands []string
-	Install      string
-	Build        []string
+	EvalCommands []string `json:"eval_commands"`
+	Install      string   `json:"install"`
+	Build        []string `json:"build"`
 	// Test are the commands that run the tests. A Python repository has one,
 	// to which the names of test files are added; it may have none at all.
-	Test []string
+	Test commands `json:"test_cmd"`
 }
 
 // Override is what sets one instance apart from its repository.
@@ -55,11 +55,12 @@ func For(repo, version string) (Spec, error) {
 	if !ok {
 		return Spec{}, fmt.Errorf("repository %.100q is %w", repo, ErrUnknown)
 	}
-	v, ok := r.Versions[version]
+	spec, ok := r.Versions[version]
 	if !ok {
 		return Spec{}, fmt.Errorf("version %.100q of %s is %w", version, repo, ErrUnknown)
 	}
-	return Spec{Language: r.Language, EvalCommands: v.EvalCommands, Install: v.Install, Build: v.Build, Test: v.Test}, nil
+	spec.Language = r.Language
+	return spec, nil
 }
 
 // Parser is the name of the parser for logs of a repository; empty when the
@@ -81,15 +82,10 @@ type file struct {
 		Overrides map[string]Override `json:"v5_row_overrides"`
 	} `json:"_meta"`
 	Repos map[string]struct {
-		Language string `json:"language"`
-		Parser   string `json:"log_parser"`
-		EvalType string `json:"eval_type"`
-		Versions map[string]struct {
-			EvalCommands []string `json:"eval_commands"`
-			Install      string   `json:"install"`
-			Build        []string `json:"build"`
-			Test         commands `json:"test_cmd"`
-		} `json:"versions"`
+		Language string          `json:"language"`
+		Parser   string          `json:"log_parser"`
+		EvalType string          `json:"eval_type"`
+		Versions map[string]Spec `json:"versions"`
 	} `json:"repos"`
 }
 

@@ -19,15 +19,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
-
-// T is what a Server wants of a test; *testing.T has it.
-type T interface {
-	Helper()
-	Errorf(format string, args ...any)
-	Cleanup(func())
-}
 
 // Server is the hub and the host that keeps its large files (CDN). Its methods
 // may be called at any time.
@@ -35,7 +29,7 @@ type Server struct {
 	URL string // of the hub
 	CDN string // of the file store, another port
 
-	t    T
+	t    testing.TB
 	wait sync.WaitGroup
 	hub  *http.Server
 	cdn  *http.Server
@@ -81,7 +75,7 @@ type Request struct {
 
 // New starts a server that ends with the test. It calls t.Errorf when the CDN
 // is shown a token.
-func New(t T) *Server {
+func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, repos: map[string]*repo{}, moved: map[string]string{}, pageSize: 1000}
 	s.hub, s.URL = s.listen(s.serveHub)
