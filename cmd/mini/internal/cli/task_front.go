@@ -115,12 +115,7 @@ func (t *tree) Diff(ctx context.Context) (chat.Changes, error) {
 	if err != nil {
 		return chat.Changes{}, err
 	}
-	c := chat.Changes{Patch: string(d.Patch), Tree: d.Tree, Since: t.since}
-	if len(d.Files) > 0 {
-		c.Summary = d.Summary()
-		c.Patch = cmp.Or(c.Patch, c.Summary)
-	}
-	return c, nil
+	return chat.Changes{Patch: cmp.Or(string(d.Patch), d.Summary), Summary: d.Summary, Tree: d.Tree, Since: t.since}, nil
 }
 
 // Undo implements chat.Tree.

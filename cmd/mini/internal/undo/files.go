@@ -54,9 +54,6 @@ func (s *Snapshot) write(ctx context.Context, index string, start bool) (string,
 		case start:
 			gone.WriteString(name + "\x00")
 			s.noted.Foreign = append(s.noted.Foreign, name)
-			if fit == large {
-				s.noted.Large = append(s.noted.Large, name)
-			}
 		default:
 			stand = append(stand, name)
 		}
@@ -80,26 +77,8 @@ func (s *Snapshot) update(ctx context.Context, index string, names *bytes.Buffer
 		return nil
 	}
 	args := slices.Concat([]string{"update-index", "-z"}, options, []string{"--stdin"})
-	// Many new objects are written as one pack, as large ones are: a file for
-	// each takes ten times as long. Older versions would make a pack for each.
-	if bytes.Count(names.Bytes(), []byte{0}) > few && s.packs(ctx) {
-		args = append([]string{"-c", "core.bigFileThreshold=1"}, args...)
-	}
 	_, err := s.shadow(ctx, index, names, args...)
 	return err
-}
-
-// few objects are not worth a pack.
-const few = 100
-
-// packs says that update-index makes one pack of all that is large.
-func (s *Snapshot) packs(ctx context.Context) bool {
-	out, err := s.shadow(ctx, startIndex, nil, "version")
-	var major, minor int
-	if _, bad := fmt.Sscanf(string(out), "git version %d.%d", &major, &minor); err != nil || bad != nil {
-		return false
-	}
-	return major > 2 || major == 2 && minor >= 39
 }
 
 // standIn puts a line of text in the place of files that are not taken, another
@@ -136,8 +115,7 @@ type fit int
 const (
 	taken fit = iota
 	missing
-	large
-	unreadable
+	unfit // too large, or unreadable
 )
 
 // fits says whether a file can be taken, and counts down the room for them.
@@ -149,19 +127,14 @@ func (s *Snapshot) fits(name string, room *int64) fit {
 		return missing
 	case info.Mode()&fs.ModeSymlink != 0:
 		return taken
-	case !info.Mode().IsRegular():
-		return unreadable
-	case info.Size() > maxFile || info.Size() > *room:
-		return large
+	case !info.Mode().IsRegular(), info.Size() > maxFile, info.Size() > *room:
+		return unfit
 	}
 	f, err := os.Open(path) //nolint:gosec // of the user's repository
-	if err != nil {
-		return unreadable
+	if err != nil || f.Close() != nil {
+		return unfit
 	}
 	*room -= info.Size()
-	if f.Close() != nil {
-		return unreadable
-	}
 	return taken
 }
 

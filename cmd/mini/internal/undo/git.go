@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/minibench/mini/env/local"
 )
@@ -58,7 +60,6 @@ func run(ctx context.Context, git string, c call, args ...string) ([]byte, error
 	defer cancel()
 	cmd := exec.CommandContext(ctx, git, args...) //nolint:gosec // the git of PATH; no shell reads the arguments
 	cmd.Dir, cmd.Env, cmd.Stdin = c.dir, c.env, c.in
-	// Ctrl-C is for mini; git ends with the context.
 	cmd.SysProcAttr = apart()
 	out, words := &bounded{most: c.most, full: cancel}, &bounded{most: 2000}
 	cmd.Stdout, cmd.Stderr = out, words
@@ -74,6 +75,10 @@ func run(ctx context.Context, git string, c call, args ...string) ([]byte, error
 	}
 	return out.kept.Bytes(), nil
 }
+
+// apart starts git in a process group of its own: Ctrl-C is for mini, and git ends
+// with the context.
+func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // bounded keeps the beginning of what is written.
 type bounded struct {
@@ -98,18 +103,16 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // repository is the user's.
 type repository struct {
-	git              string
-	top, dir, common string
-	head             string
-	settings         map[string]string
-	hidden           []string // variables that git does not get
-	filters          bool     // the settings name some
+	git         string
+	top, common string
+	settings    map[string]string
+	hidden      []string // variables that git does not get
 }
 
 // find asks git for the repository around a folder.
 func find(ctx context.Context, git, dir string, hidden []string) (*repository, error) {
 	r := &repository{git: git, top: dir, hidden: hidden}
-	out, err := r.ask(ctx, "rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir")
+	out, err := r.ask(ctx, "rev-parse", "--show-toplevel", "--git-common-dir")
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
@@ -117,55 +120,36 @@ func find(ctx context.Context, git, dir string, hidden []string) (*repository, e
 		return nil, fmt.Errorf("%w: %w", ErrNoRepository, err)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	if len(lines) != 3 {
+	if len(lines) != 2 {
 		return nil, fmt.Errorf("%w that can be read: its folder has a line end in its name", ErrNoRepository)
 	}
-	if !filepath.IsAbs(lines[2]) {
-		lines[2] = filepath.Join(dir, lines[2])
+	r.top, r.common = lines[0], lines[1]
+	if !filepath.IsAbs(r.common) {
+		r.common = filepath.Join(dir, r.common)
 	}
-	r.top, r.dir, r.common = lines[0], lines[1], lines[2]
 	// A repository can say that its files are anywhere, say in the root.
 	if _, err := os.Lstat(filepath.Join(r.top, ".git")); err != nil {
 		return nil, fmt.Errorf("%w here: its settings name %s as the place of its files", ErrNoRepository, r.top)
 	}
-	if r.head, err = r.headNow(ctx); err != nil {
-		return nil, err
-	}
 	return r, r.readSettings(ctx)
-}
-
-// headNow is the commit at HEAD; empty where there is none.
-func (r *repository) headNow(ctx context.Context) (string, error) {
-	out, err := r.ask(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if ctx.Err() != nil {
-		return "", err
-	}
-	if err != nil {
-		return "", nil //nolint:nilerr // no commit yet
-	}
-	return strings.TrimSpace(string(out)), nil
 }
 
 // wanted are the settings that say what files are, and name no program.
 var wanted = []string{
-	"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode",
-	"core.sparsecheckout", "core.sparsecheckoutcone", "extensions.objectformat",
+	"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "extensions.objectformat",
 }
 
 func (r *repository) readSettings(ctx context.Context) error {
-	out, err := r.ask(ctx, "config", "-z", "--get-regexp", `^(core|extensions|filter)\.`)
+	out, err := r.ask(ctx, "config", "-z", "--get-regexp", `^(core|extensions)\.`)
 	if ctx.Err() != nil {
 		return err
 	}
 	r.settings = map[string]string{} // git fails where there is none
 	for _, entry := range split(out) {
 		key, value, _ := strings.Cut(entry, "\n")
-		for _, name := range wanted {
-			if key == name {
-				r.settings[name] = value
-			}
+		if slices.Contains(wanted, key) {
+			r.settings[key] = value
 		}
-		r.filters = r.filters || strings.HasPrefix(key, "filter.")
 	}
 	if out, err := r.ask(ctx, "config", "--type=path", "--get", "core.excludesfile"); err == nil {
 		r.settings["core.excludesfile"] = strings.TrimSuffix(string(out), "\n")
@@ -175,12 +159,8 @@ func (r *repository) readSettings(ctx context.Context) error {
 
 // ask runs git on the repository itself, for what runs and writes nothing.
 func (r *repository) ask(ctx context.Context, args ...string) ([]byte, error) {
-	return r.askWith(ctx, nil, args...)
-}
-
-func (r *repository) askWith(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
 	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)
-	return run(ctx, r.git, call{dir: r.top, env: environ(r.hidden), in: in}, args...)
+	return run(ctx, r.git, call{dir: r.top, env: environ(r.hidden)}, args...)
 }
 
 // shadow runs git on the store, with one of its indexes.

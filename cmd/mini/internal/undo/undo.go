@@ -57,18 +57,13 @@ type Snapshot struct {
 
 // noted is what the store's note says beside git's objects.
 type noted struct {
-	Top    string `json:"top"`     // where the files are
-	GitDir string `json:"git_dir"` // the repository's
-	Tree   string `json:"tree"`    // of the files
-	Head   string `json:"head"`    // commit, or empty
-	Index  string `json:"index"`   // a sum of what was staged
+	Top  string `json:"top"`  // where the files are
+	Tree string `json:"tree"` // of the files
 	// Modes are the permissions that git does not note, by path.
 	Modes map[string]fs.FileMode `json:"modes,omitempty"`
 	// Foreign are paths that were there and are not kept; those of folders end
 	// with a slash.
 	Foreign []string `json:"foreign,omitempty"`
-	// Large are those of them that were not kept for their size.
-	Large []string `json:"large,omitempty"`
 }
 
 const noteName = "snapshot.json"
@@ -116,13 +111,6 @@ func Possible(ctx context.Context, dir string, hidden ...string) error {
 	return nil
 }
 
-// Top is the folder of the repository's files.
-func (s *Snapshot) Top() string { return s.noted.Top }
-
-// Large names files that were too large to be kept, and can be neither shown
-// nor put back.
-func (s *Snapshot) Large() []string { return s.noted.Large }
-
 func (s *Snapshot) take(ctx context.Context, dir string) error {
 	var err error
 	if s.git, err = program(); err != nil {
@@ -132,14 +120,11 @@ func (s *Snapshot) take(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	s.noted = noted{Top: repo.top, GitDir: repo.dir, Head: repo.head}
+	s.noted = noted{Top: repo.top}
 	if err := s.makeShadow(repo); err != nil {
 		return err
 	}
-	if s.noted.Index, err = s.copyIndex(ctx, repo); err != nil {
-		return err
-	}
-	if err := s.distrust(ctx, repo); err != nil {
+	if err := s.readIndex(ctx, repo); err != nil {
 		return err
 	}
 	if err := s.noteForeign(ctx); err != nil {

@@ -1,8 +1,0 @@
-//go:build unix
-
-package undo
-
-import "syscall"
-
-// apart starts a process in a group of its own.
-func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
