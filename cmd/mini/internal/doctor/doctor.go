@@ -140,25 +140,17 @@ func examine(ctx context.Context, limit time.Duration, probes []probe) []Check {
 		results[i] = make(chan []Check, 1)
 		go func() { results[i] <- p.run(ctx) }()
 	}
+	late := make(chan struct{}) // some may have been about to answer
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(limit/20, func() { close(late) }) })()
 	var checks []Check
-	var late <-chan time.Time // one for all, so that many late ones take no longer
 	for i, p := range probes {
 		select {
 		case found := <-results[i]:
 			checks = append(checks, found...)
 			continue
-		case <-ctx.Done():
-		}
-		if late == nil {
-			late = after(limit / 20)
-		}
-		select { // it may have been about to answer
-		case found := <-results[i]:
-			checks = append(checks, found...)
-			continue
 		case <-late:
 		}
-		select { // or have done so long ago
+		select { // it may have answered long ago
 		case found := <-results[i]:
 			checks = append(checks, found...)
 		default:
@@ -166,13 +158,6 @@ func examine(ctx context.Context, limit time.Duration, probes []probe) []Check {
 		}
 	}
 	return checks
-}
-
-// after is a channel that is closed after a while.
-func after(d time.Duration) <-chan time.Time {
-	c := make(chan time.Time)
-	time.AfterFunc(d, func() { close(c) })
-	return c
 }
 
 // examination is one run of all checks.

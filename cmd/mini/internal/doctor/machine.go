@@ -53,8 +53,6 @@ func folder(name, dir string, little uint64, advice string) Check {
 	}
 	bytes, err := free(there)
 	switch {
-	case errors.Is(err, errors.ErrUnsupported):
-		return Check{name, OK, dir + "; how much is free there cannot be told on this system", ""}
 	case err != nil:
 		return Check{name, Warn, fmt.Sprintf("%s: %v", there, err), advice}
 	case bytes < little:
