@@ -81,7 +81,7 @@ type progress struct {
 	shown    func(runner.Event)
 	problems *report.Plain // for after a live view, which takes with it what it showed
 	live     *tui.Live     // nil while the screen is not taken
-	desk     *desk         // takes the orders of a live view; nil where there is none
+	desk     *desk         // takes the orders of a live view
 }
 
 // newProgress is for a kind that chooseProgress has picked. Close ends it.
@@ -156,16 +156,13 @@ func (p *progress) Event(e runner.Event) {
 
 // take begins the live view, with the run: what comes before it is lines.
 func (p *progress) take() {
-	c := tui.Config{
+	p.live = tui.Start(tui.Config{
 		Terminal:  p.stderr.file(),
 		Title:     tui.Title{Dataset: p.head.dataset, Model: p.head.model, Folder: p.head.folder, Judged: p.head.judged},
 		Interrupt: interruptSelf,
 		Taken:     p.stderr.taken,
-	}
-	if p.desk != nil {
-		c.Desk = p.desk
-	}
-	p.live = tui.Start(c)
+		Desk:      p.desk,
+	})
 }
 
 // release gives the screen back and prints what was held for that moment.

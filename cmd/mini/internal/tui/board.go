@@ -37,10 +37,6 @@ type board struct {
 	said     string // mini's last words to the user, beside the events
 	// halted is Pause or Drain while somebody holds the run back, else empty.
 	halted runner.Action
-
-	provider runner.ProviderState // as it last changed
-	paused   time.Time            // the provider lets nothing through until then
-	full     time.Time            // a minute is, until then
 }
 
 // worker is a row.
@@ -114,12 +110,6 @@ func (b *board) apply(e runner.Event) {
 		b.pull(e)
 	case runner.Warning:
 		b.warn(e, e.Text)
-	case runner.Provider:
-		if e.Provider != nil {
-			b.provider = *e.Provider
-			b.full = e.Time.Add(time.Duration(e.Provider.Full * float64(time.Second)))
-			b.paused = e.Time.Add(time.Duration(e.Provider.Pause * float64(time.Second)))
-		}
 	case runner.Controlled:
 		b.controlled(e)
 	case runner.Kept:

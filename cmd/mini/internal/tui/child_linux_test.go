@@ -26,7 +26,7 @@ func child(part string) error {
 		return show(func() {})
 	}
 	done := make(chan struct{})
-	live := Start(Config{Terminal: os.Stderr, Interrupt: func() { close(done) }})
+	live := Start(Config{Terminal: os.Stderr, Desk: &clerk{}, Interrupt: func() { close(done) }})
 	live.Event(runner.Event{Type: runner.RunStarted, Time: time.Now(), Total: 5, Workers: 2})
 	<-done
 	if err := live.Close(); err != nil {
@@ -38,7 +38,7 @@ func child(part string) error {
 
 // show shows a run until the view fails or the process dies.
 func show(interrupt func()) error {
-	live := Start(Config{Terminal: os.Stderr, Interrupt: interrupt})
+	live := Start(Config{Terminal: os.Stderr, Desk: &clerk{}, Interrupt: interrupt})
 	live.Event(runner.Event{Type: runner.RunStarted, Time: time.Now(), Total: 5, Workers: 2})
 	<-live.Done()
 	err := live.Close()

@@ -27,7 +27,7 @@ type Config struct {
 	// there, and with nil when it was left and the run goes on in the
 	// background. It may be nil.
 	Taken func(say func(text string))
-	// Desk takes the orders that keys are for; nil takes none.
+	// Desk takes the orders that keys are for.
 	Desk Desk
 }
 
@@ -84,7 +84,7 @@ func Start(c Config) *Live {
 // back after Ctrl-Z. Each time a program of its own takes the screen.
 func (l *Live) run(ctx context.Context) error {
 	m := model{shared: &l.shared, interrupt: l.config.Interrupt, desk: l.config.Desk}
-	m.frame.title, m.frame.now, m.frame.steered = l.config.Title, time.Now(), l.config.Desk != nil
+	m.frame.title, m.frame.now = l.config.Title, time.Now()
 	return l.screen.Hold(ctx, func(ctx context.Context, suspend func()) error {
 		m.suspend = suspend
 		var err error
@@ -128,18 +128,11 @@ func (l *Live) refresh(ctx context.Context, program *tea.Program) {
 			l.shared.mu.Unlock()
 			if due {
 				drawn = now.Truncate(tickEvery)
-				program.Send(refresh{now, l.around()})
+				providers, disk := l.config.Desk.Around()
+				program.Send(refresh{now, around{providers, disk}})
 			}
 		}
 	}
-}
-
-// around is what the run has around it now.
-func (l *Live) around() (a around) {
-	if l.config.Desk != nil {
-		a.providers, a.disk = l.config.Desk.Around()
-	}
-	return a
 }
 
 // Event takes in one event; it is quick.

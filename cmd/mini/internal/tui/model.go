@@ -34,7 +34,7 @@ type model struct {
 	helpTop   int // first line of the help shown
 	interrupt func()
 	suspend   func()
-	desk      Desk    // takes orders; nil where nobody does
+	desk      Desk    // takes orders
 	asked     string  // the instance that is killed with y; empty where none is asked about
 	follow    *follow // the pane on top; nil while there is none
 	panes     int     // so far
@@ -121,7 +121,7 @@ func (m *model) move(key string) {
 		m.helpTop = clampHelp(scrolled(key, m.helpTop, m.frame.height-2, end), m.frame.height)
 	case m.follow != nil:
 		m.follow.scroll(key, m.frame.followRoom())
-	case m.desk != nil && by != 0 && m.choose(by, workers):
+	case by != 0 && m.choose(by, workers):
 	default:
 		page := m.frame.layout(workers).rows - 1
 		m.frame.top = m.frame.clamp(scrolled(key, m.frame.top, page, workers), workers)

@@ -28,7 +28,6 @@ type frame struct {
 	top           int // first row shown
 	now           time.Time
 	hint          string // what the last key led to
-	steered       bool   // keys may tell the run what to do
 	picked        string // the instance they are about, with its sample
 	asked         string // the one that is killed with y
 	around        around
@@ -64,7 +63,7 @@ func (f frame) layout(workers int) layout {
 }
 
 // stands says that there is a line for what is around the run.
-func (f frame) stands() bool { return f.steered && f.height >= 10 }
+func (f frame) stands() bool { return f.height >= 10 }
 
 // least is the width that every line is made for.
 const least = 36
@@ -178,15 +177,6 @@ func (b *board) outcomes(f frame) string {
 	if line.used == 0 {
 		line.add("no instance has ended yet", steps.Faint)
 	}
-	switch wait, full := b.paused.Sub(f.now), b.full.Sub(f.now); {
-	case f.stands(): // which says it
-	case full > wait && full > 0:
-		line.add("limit a minute: wait "+timeline.Clock(full), func(s string) string { return steps.Coloured(ansi.Yellow, s) })
-	case wait > 0:
-		line.add("provider: wait "+timeline.Clock(wait), func(s string) string { return steps.Coloured(ansi.Yellow, s) })
-	case b.provider.Limit > 0:
-		line.add(fmt.Sprintf("provider: %d at once", b.provider.Limit), steps.Faint)
-	}
 	return line.String()
 }
 
@@ -258,13 +248,10 @@ func (f frame) question() string {
 
 // keys are those that matter most.
 func (f frame) keys() string {
-	switch {
-	case f.steered && f.picked != "":
+	if f.picked != "" {
 		return "f follow   R requeue   K kill   Ctrl-C stops   ? help"
-	case f.steered:
-		return "Ctrl-C stops   p pause   D drain   j k choose   ? help"
 	}
-	return "Ctrl-C stops   ? help"
+	return "Ctrl-C stops   p pause   D drain   j k choose   ? help"
 }
 
 // clamp keeps the first row shown where there are rows to show.

@@ -43,7 +43,7 @@ type story struct {
 }
 
 func newStory(workers, total int) *story {
-	s := &story{m: model{shared: &shared{board: newBoard()}}, now: start}
+	s := &story{m: model{shared: &shared{board: newBoard()}, desk: &clerk{}}, now: start}
 	s.m.frame.title = Title{Dataset: "verified", Model: "gpt-5-mini", Folder: "runs/first\x1b[2J"}
 	s.tell(0, runner.Event{Type: runner.RunStarted, Total: total + 12, Skipped: 12, Workers: workers})
 	return s
@@ -83,7 +83,8 @@ func (s *story) end(id string, class trajectories.Class, status, text string, ag
 
 func (s *story) screen(w, h int) string {
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})
-	s.send(refresh{now: s.now})
+	providers, disk := s.m.desk.Around()
+	s.send(refresh{s.now, around{providers, disk}})
 	return ansi.Strip(s.m.View().Content) + "\n"
 }
 
@@ -230,21 +231,21 @@ func TestScrolling(t *testing.T) {
 		return "all"
 	}
 	for i, step := range []struct{ key, want string }{
-		{"", "1-11"},
-		{"up", "1-11"},
-		{"down", "2-12"},
-		{"j", "3-13"},
-		{"k", "2-12"},
-		{"pgdown", "12-22"},
-		{"space", "20-30"},
-		{"pgdown", "20-30"},
-		{"home", "1-11"},
-		{"G", "20-30"},
-		{"pgup", "10-20"},
-		{"g", "1-11"},
-		{"end", "20-30"},
+		{"", "1-10"},
+		{"up", "1-10"},
+		{"down", "2-11"},
+		{"j", "3-12"},
+		{"k", "2-11"},
+		{"pgdown", "11-20"},
+		{"space", "20-29"},
+		{"pgdown", "21-30"},
+		{"home", "1-10"},
+		{"G", "21-30"},
+		{"pgup", "12-21"},
+		{"g", "1-10"},
+		{"end", "21-30"},
 		{"q", "all"}, // the hint takes the place of the numbers
-		{"down", "20-30"},
+		{"down", "21-30"},
 	} {
 		if step.key != "" {
 			s.send(press(step.key))
@@ -255,7 +256,7 @@ func TestScrolling(t *testing.T) {
 	}
 	s.send(press("end"))
 	s.screen(80, 50) // where all rows have room, none is above the screen
-	if got := rows(); got != "20-30" {
+	if got := rows(); got != "21-30" {
 		t.Errorf("after a larger screen and back: rows %s", got)
 	}
 }
@@ -390,23 +391,6 @@ func TestUnknownCost(t *testing.T) {
 		if line := ansi.Strip(s.m.shared.board.bar(frame{width: 100, now: start.Add(time.Minute)})) + " "; !strings.Contains(line, want) {
 			t.Errorf("%q, want %q", line, want)
 		}
-	}
-}
-
-// What the provider lets through stands beside how the instances ended.
-func TestProvider(t *testing.T) {
-	s := newStory(2, 5)
-	s.tell(0, runner.Event{Type: runner.Provider, Provider: &runner.ProviderState{Limit: 8, Waiting: 56, Pause: 12}})
-	for after, want := range map[time.Duration]string{time.Second: "provider: wait 0:11", 12 * time.Second: "provider: 8 at once"} {
-		line := ansi.Strip(s.m.shared.board.outcomes(frame{width: 80, now: start.Add(after)}))
-		if !strings.Contains(line, want) {
-			t.Errorf("after %v: %q, want %q", after, line, want)
-		}
-	}
-	s.tell(0, runner.Event{Type: runner.Provider, Provider: &runner.ProviderState{Limit: 8, Waiting: 56, Pause: 1, Full: 40}})
-	line := ansi.Strip(s.m.shared.board.outcomes(frame{width: 80, now: start.Add(time.Second)}))
-	if want := "limit a minute: wait 0:39"; !strings.Contains(line, want) {
-		t.Errorf("%q, want %q", line, want)
 	}
 }
 

@@ -109,9 +109,6 @@ func (m model) order(a runner.Action, who string) tea.Cmd {
 
 // steer is a key that tells the run what to do; false where it is none.
 func (m *model) steer(key string) (tea.Cmd, bool) {
-	if m.desk == nil {
-		return nil, false
-	}
 	switch key {
 	case "p":
 		if m.shared.held() {

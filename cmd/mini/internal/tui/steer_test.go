@@ -45,7 +45,7 @@ func (c *clerk) Journal(id string, attempt int) string {
 // steered is a story with a desk.
 func steered(workers, total int) (*story, *clerk) {
 	s, c := newStory(workers, total), &clerk{journals: map[string]string{}}
-	s.m.desk, s.m.frame.steered = c, true
+	s.m.desk = c
 	s.send(refresh{now: s.now, around: around{}})
 	return s, c
 }
@@ -143,17 +143,6 @@ func TestKeysThatSteer(t *testing.T) {
 	c.told(t, "requeue b view", "requeue c view")
 }
 
-// Without a desk the keys do nothing, and the screen is what it was.
-func TestNobodySteers(t *testing.T) {
-	s := newStory(2, 5)
-	s.begin("a", runner.Thinking, 1, 0, "")
-	for _, key := range []string{"p", "D", "K", "y", "R", "f"} {
-		if cmd := s.send(press(key)); cmd != nil || s.m.follow != nil || s.m.asked != "" {
-			t.Errorf("%s does something", key)
-		}
-	}
-}
-
 // The chosen row is on the screen, also where rows are scrolled.
 func TestChoosingScrolls(t *testing.T) {
 	s, _ := steered(30, 100)
@@ -224,12 +213,16 @@ func TestStanding(t *testing.T) {
 		100: " paused: p goes on   calls 4/16+3 wait   asked to wait 0:12   disk 41 GB   engine 1234 GB …",
 		40:  " paused: p goes on   calls 4/16+3 wait …",
 	} {
-		if got := ansi.Strip(s.m.shared.board.standing(frame{width: w, steered: true}, a)); got != want || ansi.StringWidth(got) > w {
+		if got := ansi.Strip(s.m.shared.board.standing(frame{width: w}, a)); got != want || ansi.StringWidth(got) > w {
 			t.Errorf("%d: %q", w, got)
 		}
 	}
 	s.controlled(runner.Resume, "", "", 5)
-	a.providers[0].Pause = 0
+	a.providers[0].Full = 40
+	if got := ansi.Strip(s.m.shared.board.standing(frame{width: 80}, a)); !strings.Contains(got, "minute full 0:40") {
+		t.Errorf("%q", got)
+	}
+	a.providers[0].Pause, a.providers[0].Full = 0, 0
 	if got := ansi.Strip(s.m.shared.board.standing(frame{width: 80}, a)); got != " calls 4/16+3 wait   disk 41 GB   engine 1234 GB   images 62/80 GB" {
 		t.Errorf("%q", got)
 	}
