@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/minibench/mini/cmd/mini/internal/chat"
@@ -34,7 +33,7 @@ func newScreenFront(s Streams, environ []string) (f screenFront, ok bool) {
 // remembering puts what was sent into a history. Where that fails the session
 // still has it.
 func remembering(h *history.History) func(text string) {
-	return func(text string) { _ = h.Add(context.Background(), text) }
+	return func(text string) { _ = h.Add(text) }
 }
 
 // Close gives the terminal back.

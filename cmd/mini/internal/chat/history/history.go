@@ -4,7 +4,6 @@ package history
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,9 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/minibench/mini/internal/atomicfile"
 )
@@ -25,9 +21,7 @@ const (
 	MaxEntries = 1000
 	// maxEntry is the longest input that is, in bytes.
 	maxEntry = 64 << 10
-	maxFile  = MaxEntries * maxEntry
-	// patience is how long another mini may write.
-	patience = 3 * time.Second
+	maxFile  = 2 * MaxEntries * maxEntry
 )
 
 // History remembers inputs in a file, which several sessions may share. The
@@ -46,68 +40,62 @@ func Open(path string) (*History, error) {
 		return h, nil
 	}
 	var err error
-	if h.entries, err = readEntries(path); err != nil {
+	if h.entries, err = readEntries(path); err == nil {
+		err = h.trim()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
 	}
 	return h, nil
 }
 
 // Entries are the inputs, the oldest first.
-func (h *History) Entries() []string { return h.entries }
+func (h *History) Entries() []string { return h.entries[max(0, len(h.entries)-MaxEntries):] }
 
 // Add remembers an input, also where it cannot be written. One that is empty,
 // too long, the same as the last one, or begins with a space is not remembered.
-func (h *History) Add(ctx context.Context, text string) error {
-	if strings.TrimSpace(text) == "" || text[0] == ' ' || len(text) > maxEntry {
+func (h *History) Add(text string) error {
+	last := len(h.entries) > 0 && h.entries[len(h.entries)-1] == text
+	if strings.TrimSpace(text) == "" || text[0] == ' ' || len(text) > maxEntry || last {
 		return nil
 	}
-	h.entries = add(h.entries, text)
+	h.entries = append(h.entries, text)
 	if h.path == "" {
 		return nil
 	}
-	if err := h.write(ctx, text); err != nil {
+	line, err := json.Marshal(text)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(h.path), 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("write history: %w", err)
+	}
+	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write history: %w", err)
+	}
+	_, err = f.Write(append(line, '\n')) // as one piece, which others append after
+	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}
 	return nil
 }
 
-func (h *History) write(ctx context.Context, text string) error {
-	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
-		return err
+// trim leaves the newest entries in the file, once it has many more.
+func (h *History) trim() error {
+	if len(h.entries) <= 2*MaxEntries {
+		return nil
 	}
-	lock := flock.New(h.path+".lock", flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if ok, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil || !ok {
-		return fmt.Errorf("lock %s: %w", h.path, err)
-	}
-	return errors.Join(h.replace(text), lock.Unlock())
-}
-
-// replace writes the file anew, with what others have added to it.
-func (h *History) replace(text string) error {
-	entries, err := readEntries(h.path)
-	if err != nil {
-		return err
-	}
+	h.entries = h.entries[len(h.entries)-MaxEntries:]
 	var b bytes.Buffer
-	for _, e := range add(entries, text) {
+	for _, e := range h.entries {
 		line, err := json.Marshal(e)
 		if err != nil {
 			return err
 		}
-		b.Write(line)
-		b.WriteByte('\n')
+		b.Write(append(line, '\n'))
 	}
 	return atomicfile.Write(h.path, b.Bytes(), 0o600)
-}
-
-func add(entries []string, text string) []string {
-	if len(entries) > 0 && entries[len(entries)-1] == text {
-		return entries
-	}
-	entries = append(entries, text)
-	return entries[max(0, len(entries)-MaxEntries):]
 }
 
 func readEntries(path string) ([]string, error) {
@@ -133,5 +121,5 @@ func readEntries(path string) ([]string, error) {
 			entries = append(entries, e)
 		}
 	}
-	return entries[max(0, len(entries)-MaxEntries):], lines.Err()
+	return entries, lines.Err()
 }

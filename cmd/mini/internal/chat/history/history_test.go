@@ -19,7 +19,7 @@ func TestHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"one", "one", "", " hidden", "  ", "two\nlines", strings.Repeat("x", 65<<10), "žluť"} {
-		if err := h.Add(t.Context(), text); err != nil {
+		if err := h.Add(text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,18 +46,33 @@ func TestHistory(t *testing.T) {
 	if h, err = history.Open(path); err != nil || !slices.Equal(h.Entries(), want) {
 		t.Errorf("%v, it has %q", err, h.Entries())
 	}
-	if err := h.Add(t.Context(), "three"); err != nil {
+	if err := h.Add("three"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := history.Open(filepath.Dir(path)); err == nil {
 		t.Error("a folder is no history")
 	}
 	blocked := filepath.Join(path, "below/a/file")
-	if h, err = history.Open(""); err != nil || h.Add(t.Context(), "x") != nil || len(h.Entries()) != 1 {
+	if h, err = history.Open(""); err != nil || h.Add("x") != nil || len(h.Entries()) != 1 {
 		t.Errorf("%v, %q", err, h.Entries())
 	}
 	if _, err := history.Open(blocked); err == nil {
 		t.Error("there is no folder below a file")
+	}
+}
+
+// A file with many more inputs than are remembered is made shorter.
+func TestLongHistory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history")
+	if err := os.WriteFile(path, []byte(strings.Repeat("\"a\"\n\"b\"\n", history.MaxEntries+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.Open(path)
+	if err != nil || len(h.Entries()) != history.MaxEntries {
+		t.Errorf("%v, %d entries", err, len(h.Entries()))
+	}
+	if text, err := os.ReadFile(path); err != nil || strings.Count(string(text), "\n") != history.MaxEntries {
+		t.Errorf("%v, %d lines are left", err, strings.Count(string(text), "\n"))
 	}
 }
 
@@ -80,7 +95,7 @@ func TestHistoryOfMany(t *testing.T) {
 		}
 		group.Go(func() {
 			for k := range each {
-				if err := h.Add(t.Context(), fmt.Sprintf("new %d %d", i, k)); err != nil {
+				if err := h.Add(fmt.Sprintf("new %d %d", i, k)); err != nil {
 					t.Error(err)
 				}
 			}
