@@ -3,8 +3,7 @@
 // that stands in brackets, or in capitals. YesNo reads the answers to questions of
 // yes or no for whatever asks them.
 //
-//	a, err := ask.New(os.Stdin, os.Stderr)
-//	defer a.Close()
+//	a := ask.New(os.Stdin, os.Stderr)
 //	name, err := a.Line(ctx, "Name of the model", "gpt-5-mini")
 package ask
 
@@ -16,6 +15,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/muesli/cancelreader"
 	"golang.org/x/term"
@@ -25,28 +25,17 @@ import (
 var ErrEnd = errors.New("the input ended without an answer")
 
 // maxLine bounds an answer, in bytes.
-const maxLine = 64 << 10
+const maxLine = 1 << 20
 
 // Asker asks on a terminal.
 type Asker struct {
-	in   cancelreader.CancelReader
-	file *os.File // behind in; nil where it is none
+	in   io.Reader
 	out  io.Writer
 	rest []byte // read, and not yet of an answer
 }
 
-// New asks on these streams. Close gives the input back.
-func New(in io.Reader, out io.Writer) (*Asker, error) {
-	r, err := cancelreader.NewReader(in)
-	if err != nil {
-		return nil, fmt.Errorf("read answers: %w", err)
-	}
-	file, _ := in.(*os.File)
-	return &Asker{in: r, file: file, out: out}, nil
-}
-
-// Close implements io.Closer. It leaves the input open.
-func (a *Asker) Close() error { return a.in.Close() }
+// New asks on these streams.
+func New(in io.Reader, out io.Writer) *Asker { return &Asker{in: in, out: out} }
 
 // Say prints a line.
 func (a *Asker) Say(format string, args ...any) error {
@@ -64,7 +53,7 @@ func (a *Asker) Line(ctx context.Context, question, usual string) (string, error
 	if _, err := fmt.Fprint(a.out, prompt); err != nil {
 		return "", err
 	}
-	line, err := a.read(ctx)
+	line, err := a.Read(ctx)
 	if err != nil {
 		_, _ = fmt.Fprintln(a.out) // the error is what counts
 		return "", err
@@ -119,18 +108,19 @@ func (a *Asker) Secret(ctx context.Context, question string) (string, error) {
 	if _, err := fmt.Fprint(a.out, question+": "); err != nil {
 		return "", err
 	}
-	line, err := a.hidden(ctx)
+	line, err := a.ReadHidden(ctx)
 	_, werr := fmt.Fprintln(a.out)
 	return strings.TrimSpace(line), errors.Join(err, werr)
 }
 
-// hidden reads a line key by key, in the mode in which the terminal shows none
-// and makes no signals: Ctrl-C is a key here.
-func (a *Asker) hidden(ctx context.Context) (_ string, err error) {
-	if a.file == nil || !term.IsTerminal(int(a.file.Fd())) {
-		return a.read(ctx)
+// ReadHidden reads a line key by key, in the mode in which the terminal shows none
+// and makes no signals: Ctrl-C is a key here, which is context.Canceled.
+func (a *Asker) ReadHidden(ctx context.Context) (_ string, err error) {
+	file, ok := a.in.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return a.Read(ctx)
 	}
-	fd := int(a.file.Fd())
+	fd := int(file.Fd())
 	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return "", fmt.Errorf("hide the answer: %w", err)
@@ -163,12 +153,13 @@ func (a *Asker) hidden(ctx context.Context) (_ string, err error) {
 	}
 }
 
-// read takes the input up to the end of a line.
-func (a *Asker) read(ctx context.Context) (string, error) {
+// Read takes the input up to the end of a line. What is being typed when ctx ends is
+// not lost: the terminal keeps it.
+func (a *Asker) Read(ctx context.Context) (string, error) {
 	for {
 		if line, rest, ok := bytes.Cut(a.rest, []byte("\n")); ok {
 			a.rest = rest
-			return string(line), nil
+			return strings.TrimSuffix(string(line), "\r"), nil
 		}
 		if len(a.rest) > maxLine {
 			return "", errors.New("that is too long for an answer")
@@ -195,16 +186,21 @@ func (a *Asker) more(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	defer context.AfterFunc(ctx, func() { a.in.Cancel() })()
+	in, err := cancelreader.NewReader(a.in)
+	if err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	defer in.Close() //nolint:errcheck // of what only waits; the input stays open
+	defer context.AfterFunc(ctx, func() { in.Cancel() })()
 	buf := make([]byte, 4096)
-	n, err := a.in.Read(buf)
+	n, err := in.Read(buf)
 	a.rest = append(a.rest, buf[:n]...)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case n > 0:
 		return nil
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.EIO): // a terminal that is no more
 		return ErrEnd
 	case err != nil:
 		return fmt.Errorf("read answer: %w", err)

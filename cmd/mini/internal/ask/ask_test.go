@@ -16,11 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAnswers(t *testing.T) {
 	var out strings.Builder
-	a, err := ask.New(strings.NewReader("\n  own \r\nx\n9\n2\n\nmaybe\nno\nhidden \nlast"), &out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+	a := ask.New(strings.NewReader("\n  own \r\nx\n9\n2\n\nmaybe\nno\nhidden \nlast"), &out)
 	ctx := t.Context()
 	got := []any{}
 	add := func(v any, err error) {
@@ -58,11 +54,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestAnswerIsBounded(t *testing.T) {
-	a, err := ask.New(strings.NewReader(strings.Repeat("x", 1<<20)), &strings.Builder{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+	a := ask.New(strings.NewReader(strings.Repeat("x", 2<<20)), &strings.Builder{})
 	if _, err := a.Line(t.Context(), "Name", ""); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Error(err)
 	}
@@ -77,11 +69,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	}
 	defer r.Close()
 	defer w.Close()
-	a, err := ask.New(r, &strings.Builder{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+	a := ask.New(r, &strings.Builder{})
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error)

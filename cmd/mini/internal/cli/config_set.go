@@ -468,11 +468,7 @@ func asking(s Streams, questions func(*ask.Asker) error) error {
 		defer m.release()
 		out = direct{m}
 	}
-	a, err := ask.New(s.In, out)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(questions(a), a.Close())
+	err := questions(ask.New(s.In, out))
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, agent.ErrInterrupted):
 		return unchanged{}

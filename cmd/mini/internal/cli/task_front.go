@@ -39,7 +39,7 @@ func frontOf(s Streams, asked bool, environ []string) front {
 	}
 	c := plain.Config{Out: s.Err, Colour: s.Terminal && !dumb && os.Getenv("NO_COLOR") == ""}
 	if f, ok := s.In.(*os.File); ok && s.Terminal {
-		c.Keyboard = plain.NewTyped(f, s.Err)
+		c.Keyboard = plain.NewKeyboard(f, s.Err)
 	}
 	return plain.New(c)
 }

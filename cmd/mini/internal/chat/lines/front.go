@@ -12,33 +12,15 @@ import (
 
 	"github.com/minibench/mini/cmd/mini/internal/chat"
 	"github.com/minibench/mini/cmd/mini/internal/safe"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
+	"github.com/minibench/mini/trajectories/timeline"
 )
-
-// Keyboard reads what the person types. Calls come one at a time.
-type Keyboard interface {
-	// Read shows the prompt and returns what was typed, without its last line
-	// end. It returns chat.ErrLeft at the end of input, chat.ErrInterrupt for
-	// Ctrl-C where that is a key, and the cause of ctx when that ends.
-	Read(ctx context.Context, p Prompt) (string, error)
-}
-
-// Prompt is what a Keyboard is to read.
-type Prompt struct {
-	// Text stands before what is typed; it may be empty.
-	Text string
-	// Multi is for a text of several lines.
-	Multi bool
-	// Secret is not shown and not kept.
-	Secret bool
-	// Idle says that no question is open: nothing is to be shown but what is typed.
-	Idle bool
-}
 
 // Config is what a front needs.
 type Config struct {
 	Out io.Writer
 	// Keyboard is nil where nobody answers.
-	Keyboard Keyboard
+	Keyboard *Keyboard
 	// Colour allows bold and faint text, and the colours of outputs.
 	Colour bool
 }
@@ -84,7 +66,7 @@ func (f *Front) listen() {
 	go func() {
 		defer close(done)
 		for {
-			text, err := f.Keyboard.Read(ctx, Prompt{Idle: true})
+			text, err := f.Keyboard.line(ctx)
 			if err != nil {
 				return // the next question finds out why
 			}
@@ -113,7 +95,7 @@ func (f *Front) Ask(ctx context.Context, q chat.Question) (string, error) {
 	}
 	f.question(q)
 	f.mu.Unlock()
-	text, err := f.Keyboard.Read(ctx, Prompt{Text: "> ", Multi: q.Multi, Secret: q.Secret})
+	text, err := f.Keyboard.answer(ctx, q)
 	if err != nil {
 		f.mu.Lock()
 		f.print("") // the cursor stands behind the prompt
@@ -166,44 +148,24 @@ func (f *Front) Tell(n chat.Note) {
 		f.print(safe.Text(n.Text))
 		return
 	}
-	all := strings.Split(strings.TrimRight(n.Text, "\n"), "\n")
-	for i, l := range all {
-		if i == maxDiff {
-			f.print(fmt.Sprintf("[%d more lines]", len(all)-i))
-			break
-		}
-		f.print(f.coloured(safe.Text(l)))
+	all := steps.Style{Plain: !f.Colour}.Item(&timeline.Item{Kind: timeline.Patch, Text: n.Text})
+	for _, l := range all[:min(len(all), maxDiff)] {
+		f.print(l.Text)
+	}
+	if len(all) > maxDiff {
+		f.print(fmt.Sprintf("[%d more lines]", len(all)-maxDiff))
 	}
 }
 
 // print writes a line; what counts is on record.
 func (f *Front) print(line string) { _, _ = io.WriteString(f.Out, line+"\n") }
 
-const (
-	sgrBold, sgrFaint = "\x1b[1m", "\x1b[2m"
-	sgrRed, sgrGreen  = "\x1b[31m", "\x1b[32m"
-	sgrReset          = "\x1b[m"
-)
+func (f *Front) bold(text string) string  { return f.styled(steps.Bold, text) }
+func (f *Front) faint(text string) string { return f.styled(steps.Faint, text) }
 
-func (f *Front) styled(sgr, text string) string {
+func (f *Front) styled(style func(string) string, text string) string {
 	if !f.Colour || text == "" {
 		return text
 	}
-	return sgr + text + sgrReset
-}
-
-func (f *Front) bold(text string) string  { return f.styled(sgrBold, text) }
-func (f *Front) faint(text string) string { return f.styled(sgrFaint, text) }
-
-// coloured is a line of a diff.
-func (f *Front) coloured(line string) string {
-	switch {
-	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "):
-		return f.bold(line)
-	case strings.HasPrefix(line, "+"):
-		return f.styled(sgrGreen, line)
-	case strings.HasPrefix(line, "-"):
-		return f.styled(sgrRed, line)
-	}
-	return line
+	return style(text)
 }

@@ -1,7 +1,6 @@
 package lines
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,55 +8,45 @@ import (
 	"os"
 	"strings"
 
-	"github.com/muesli/cancelreader"
-	"golang.org/x/term"
-
+	"github.com/minibench/mini/cmd/mini/internal/ask"
 	"github.com/minibench/mini/cmd/mini/internal/chat"
 )
 
-// Typed is a terminal that edits its lines itself, as every terminal can.
-type Typed struct {
-	in  *os.File
+// Keyboard is a terminal that edits its lines itself, as every terminal can. Calls
+// come one at a time.
+type Keyboard struct {
+	in  *ask.Asker
 	out io.Writer
-	// rest was read, and is of lines to come.
-	rest []byte
 }
 
-var _ Keyboard = (*Typed)(nil)
-
-// NewTyped reads lines from a terminal, and writes prompts to another stream of it.
-func NewTyped(in *os.File, out io.Writer) *Typed { return &Typed{in: in, out: out} }
+// NewKeyboard reads lines from a terminal, and writes prompts to another stream of it.
+func NewKeyboard(in *os.File, out io.Writer) *Keyboard {
+	return &Keyboard{in: ask.New(in, out), out: out}
+}
 
 // maxTyped bounds one answer, in bytes.
 const maxTyped = 1 << 20
 
-// Read implements Keyboard. A line that is being typed when ctx ends is not lost:
-// the terminal keeps it.
-func (t *Typed) Read(ctx context.Context, p Prompt) (string, error) {
-	again := func() { _, _ = io.WriteString(t.out, p.Text) } // only for people
-	if !p.Idle {
-		defer whenContinued(again)() // before the prompt stands there: Ctrl-Z may come at once
-		again()
-	}
-	if p.Secret {
-		text, err := term.ReadPassword(int(t.in.Fd()))
-		if err != nil {
-			return "", chat.ErrLeft
+// answer shows the prompt and returns what was typed, without its last line end. It
+// returns chat.ErrLeft at the end of input, chat.ErrInterrupt for Ctrl-C where that
+// is a key, and the cause of ctx when that ends.
+func (k *Keyboard) answer(ctx context.Context, q chat.Question) (string, error) {
+	prompt := func() { _, _ = io.WriteString(k.out, "> ") } // only for people
+	defer whenContinued(prompt)()                           // before the prompt stands there: Ctrl-Z may come at once
+	prompt()
+	switch {
+	case q.Secret:
+		text, err := k.in.ReadHidden(ctx)
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+			err = chat.ErrInterrupt
 		}
-		return string(text), nil
-	}
-	r, err := cancelreader.NewReader(t.in)
-	if err != nil {
-		return "", fmt.Errorf("read from terminal: %w", err)
-	}
-	defer r.Close() //nolint:errcheck // of what only waits; the terminal stays open
-	defer context.AfterFunc(ctx, func() { r.Cancel() })()
-	if !p.Multi {
-		return t.line(ctx, r)
+		return text, left(err)
+	case !q.Multi:
+		return k.line(ctx)
 	}
 	var all []string
 	for size := 0; ; {
-		text, err := t.line(ctx, r)
+		text, err := k.line(ctx)
 		switch size += len(text) + 1; {
 		case errors.Is(err, chat.ErrLeft) && len(all) > 0:
 			return strings.Join(all, "\n"), nil
@@ -70,26 +59,15 @@ func (t *Typed) Read(ctx context.Context, p Prompt) (string, error) {
 	}
 }
 
-// line reads one.
-func (t *Typed) line(ctx context.Context, r io.Reader) (string, error) {
-	buf := make([]byte, 4096)
-	for {
-		if line, rest, ok := bytes.Cut(t.rest, []byte("\n")); ok {
-			t.rest = bytes.Clone(rest)
-			return strings.TrimSuffix(string(line), "\r"), nil
-		}
-		if len(t.rest) > maxTyped {
-			t.rest = nil
-			return "", fmt.Errorf("read from terminal: a line of more than %d bytes", maxTyped)
-		}
-		n, err := r.Read(buf)
-		t.rest = append(t.rest, buf[:n]...)
-		switch {
-		case n > 0:
-		case ctx.Err() != nil:
-			return "", context.Cause(ctx)
-		case err != nil || n == 0: // the end, or a terminal that is no more
-			return "", chat.ErrLeft
-		}
+func (k *Keyboard) line(ctx context.Context) (string, error) {
+	text, err := k.in.Read(ctx)
+	return text, left(err)
+}
+
+// left says what the end of the input means.
+func left(err error) error {
+	if errors.Is(err, ask.ErrEnd) {
+		return chat.ErrLeft
 	}
+	return err
 }
