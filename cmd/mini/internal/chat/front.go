@@ -115,8 +115,6 @@ type Controls interface {
 	Interrupt()
 	// Hangup is the end of the terminal.
 	Hangup()
-	// Commands are the slash commands, for help and completion.
-	Commands() []Slash
 }
 
 // Slash is a command of the person's to mini.

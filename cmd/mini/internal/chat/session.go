@@ -61,17 +61,19 @@ func (c Changes) Empty() bool { return c.Patch == "" }
 // Person, and the Controls of its Front. Its methods are safe for concurrent use.
 type Session struct {
 	Config
-	work   sync.WaitGroup // what Controls have begun
-	end    context.CancelFunc
-	life   context.Context //nolint:containedctx // of what Controls begin, which have none
-	pumped *progress
+	work sync.WaitGroup // what Controls have begun
+	end  context.CancelFunc
+	life context.Context //nolint:containedctx // of what Controls begin, which have none
 
 	mu    sync.Mutex
 	state State
 	// open takes the open question back; nil where there is none.
 	open    context.CancelCauseFunc
-	halting bool // an interruption was asked for, and its question did not come yet
-	left    bool // the person will not answer any more
+	halting bool       // an interruption was asked for, and its question did not come yet
+	left    bool       // the person will not answer any more
+	shown   uint64     // the newest event that was
+	watched bool       // Watch has ended
+	moved   *sync.Cond // one of these two has changed
 }
 
 var (
@@ -82,7 +84,8 @@ var (
 
 // New makes a session. Watch is to be called, and Close at the end.
 func New(c Config) *Session {
-	s := &Session{Config: c, state: c.State, pumped: newProgress()}
+	s := &Session{Config: c, state: c.State}
+	s.moved = sync.NewCond(&s.mu)
 	s.state.Mode = c.Mode
 	s.Front.State(s.state)
 	s.life, s.end = context.WithCancel(context.Background())

@@ -50,10 +50,7 @@ func commands() []command {
 	}
 }
 
-// Commands implements Controls.
-func (s *Session) Commands() []Slash { return Slashes() }
-
-// Slashes are the slash commands of every session.
+// Slashes are the slash commands, for help and completion.
 func Slashes() []Slash {
 	var all []Slash
 	for _, c := range commands() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // Line is the state in words: what is always visible.
@@ -25,9 +26,9 @@ func (s State) Line() string {
 	if s.CostLimit > 0 {
 		cost += fmt.Sprintf(" of $%.2f", s.CostLimit)
 	}
-	parts = append(parts, steps, cost, fmt.Sprintf("%s tokens in, %s out", tokens(s.Usage.Prompt), tokens(s.Usage.Completion)))
+	parts = append(parts, steps, cost, fmt.Sprintf("%s tokens in, %s out", Tokens(s.Usage.Prompt), Tokens(s.Usage.Completion)))
 	if !s.Started.IsZero() {
-		parts = append(parts, clock(time.Since(s.Started)))
+		parts = append(parts, timeline.Clock(time.Since(s.Started)))
 	}
 	if s.Busy != "" {
 		parts = append(parts, s.Busy)
@@ -35,7 +36,8 @@ func (s State) Line() string {
 	return strings.Join(parts, " | ")
 }
 
-func tokens(n int64) string {
+// Tokens is a number of tokens in a few characters.
+func Tokens(n int64) string {
 	switch {
 	case n >= 999_500:
 		return fmt.Sprintf("%.1fM", float64(n)/1e6)
@@ -43,12 +45,4 @@ func tokens(n int64) string {
 		return fmt.Sprintf("%.1fk", float64(n)/1e3)
 	}
 	return fmt.Sprint(n)
-}
-
-func clock(d time.Duration) string {
-	n := int(d.Seconds())
-	if n >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", n/3600, n/60%60, n%60)
-	}
-	return fmt.Sprintf("%d:%02d", n/60, n%60)
 }

@@ -3,7 +3,6 @@ package chat
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/minibench/mini/agent/events"
 )
@@ -11,11 +10,11 @@ import (
 // Watch shows what the subscription has until it ends, or ctx does. The caller
 // subscribes before the agent begins, and waits for Watch.
 func (s *Session) Watch(ctx context.Context, sub *events.Subscription) {
-	defer s.pumped.finish()
+	defer s.progress(func() { s.watched = true })
 	for e := range sub.All(ctx) {
 		s.learn(e.Event)
 		s.Front.Show(e)
-		s.pumped.reach(e.Seq)
+		s.progress(func() { s.shown = e.Seq })
 	}
 }
 
@@ -61,49 +60,22 @@ func (s *Session) now() State {
 
 // catchUp waits until all is shown that happened before.
 func (s *Session) catchUp(ctx context.Context) {
-	if s.Events.Wanted() {
-		s.pumped.wait(ctx, s.Events.Newest())
+	if !s.Events.Wanted() {
+		return
+	}
+	newest := s.Events.Newest()
+	defer context.AfterFunc(ctx, func() { s.progress(func() {}) })()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.shown < newest && !s.watched && ctx.Err() == nil {
+		s.moved.Wait()
 	}
 }
 
-// progress is how far events were shown.
-type progress struct {
-	mu    sync.Mutex
-	seq   uint64
-	ended bool
-	moved chan struct{} // closed when one of them changes
-}
-
-func newProgress() *progress { return &progress{moved: make(chan struct{})} }
-
-func (p *progress) reach(seq uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.seq = seq
-	close(p.moved)
-	p.moved = make(chan struct{})
-}
-
-func (p *progress) finish() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ended = true
-	close(p.moved)
-	p.moved = make(chan struct{})
-}
-
-func (p *progress) wait(ctx context.Context, seq uint64) {
-	for {
-		p.mu.Lock()
-		done, moved := p.ended || p.seq >= seq, p.moved
-		p.mu.Unlock()
-		if done {
-			return
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return
-		}
-	}
+// progress notes how far events were shown.
+func (s *Session) progress(note func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	note()
+	s.moved.Broadcast()
 }

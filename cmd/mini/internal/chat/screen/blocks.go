@@ -7,9 +7,11 @@ import (
 	"github.com/minibench/mini/agent/events"
 	"github.com/minibench/mini/cmd/mini/internal/safe"
 	tty "github.com/minibench/mini/cmd/mini/internal/screen"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 	models "github.com/minibench/mini/model"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // What is written above is bounded: what is longer says so, and is opened whole
@@ -162,22 +164,8 @@ func mark(i int) string {
 // diffRows is a patch.
 func diffRows(patch string, w int) []string {
 	var rows []string
-	header := false
-	for line := range strings.SplitSeq(strings.TrimRight(safe.Text(patch), "\n"), "\n") {
-		style := plain
-		switch {
-		case strings.HasPrefix(line, "diff "):
-			header, style = true, bold
-		case strings.HasPrefix(line, "@@"):
-			header, style = false, colour(cyan)
-		case header, strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
-			style = bold
-		case strings.HasPrefix(line, "+"):
-			style = colour(green)
-		case strings.HasPrefix(line, "-"):
-			style = colour(red)
-		}
-		rows = append(rows, each(hard(line, w), style)...)
+	for _, line := range (steps.Style{Width: w}).Item(&timeline.Item{Kind: timeline.Patch, Text: patch}) {
+		rows = append(rows, line.Text)
 	}
 	return rows
 }
@@ -231,7 +219,7 @@ func outcomeRow(o trajectories.Outcome, limit string) string {
 	if known := o.Usage.Unpriced == 0; o.Cost > 0 || !known {
 		row += faint(between + report.Spent(o.Cost, known))
 	}
-	row += faint(between + clock(o.Took()))
+	row += faint(between + timeline.Clock(o.Took()))
 	if limit != "" {
 		row += faint(between + "the limit of " + safe.Line(bounded(limit, 40)) + " is reached")
 	}

@@ -69,7 +69,7 @@ func (b *brush) stop() bool {
 }
 
 // pager opens a text in the person's pager, else shows it in ours.
-func (b *brush) pager(_, text string) tea.Cmd {
+func (b *brush) pager(text string) tea.Cmd {
 	return tea.Exec(&pager{brush: b, text: text}, func(err error) tea.Msg { return back{err} })
 }
 

@@ -6,7 +6,8 @@
 // people scroll and copy as they are used to; only what is live is drawn again,
 // in a few lines at the bottom. So the transcript stays when the session ends.
 //
-//	s := screen.Start(screen.Config{Terminal: os.Stderr, Controls: core})
+//	s := screen.Start(screen.Config{Terminal: os.Stderr})
+//	s.Listen(core)
 //	answer, err := s.Ask(ctx, chat.Question{Kind: chat.AskTask, Text: "What is to be done?"})
 //	err = s.Close()
 //

@@ -12,6 +12,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/chat"
 	"github.com/minibench/mini/cmd/mini/internal/safe"
 	tty "github.com/minibench/mini/cmd/mini/internal/screen"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 )
 
 // input is where people write: a few lines, a history, long pastes as one sign.
@@ -20,10 +21,9 @@ type input struct {
 	history history
 	pastes  []string // long texts; a mark in the input stands for each
 
-	commands func() []chat.Slash
-	picked   int    // of the matches, after Tab; -1 none
-	stem     string // what was typed before Tab
-	closed   bool   // the matches are not shown until something is typed
+	picked int    // of the matches, after Tab; -1 none
+	stem   string // what was typed before Tab
+	closed bool   // the matches are not shown until something is typed
 }
 
 const (
@@ -34,7 +34,7 @@ const (
 	maxKey    = 64 // bytes of what one key writes
 )
 
-func newInput(commands func() []chat.Slash, old []string) input {
+func newInput(old []string) input {
 	area := textarea.New()
 	area.SetStyles(textarea.Styles{})
 	area.SetVirtualCursor(false)
@@ -49,7 +49,7 @@ func newInput(commands func() []chat.Slash, old []string) input {
 		b.SetEnabled(false)
 	}
 	area.Focus()
-	return input{area: area, commands: commands, picked: -1, history: history{lines: old}}
+	return input{area: area, picked: -1, history: history{lines: old}}
 }
 
 // resize for a terminal.
@@ -144,7 +144,7 @@ func (in *input) matches() []chat.Slash {
 		return nil
 	}
 	var found []chat.Slash
-	for _, c := range in.commands() {
+	for _, c := range chat.Slashes() {
 		if strings.HasPrefix(c.Name, stem) || strings.HasPrefix(c.Long, stem) {
 			found = append(found, c)
 		}
@@ -231,11 +231,11 @@ func (in *input) view(hint string, secret bool, w int) (rows []string, x, y int)
 	for i, row := range all {
 		if i == at {
 			signs := []rune(row)
-			before := hard(safe.Line(string(signs[:min(in.area.LineInfo().ColumnOffset, len(signs))])), w-indent)
+			before := steps.Wrap(safe.Line(string(signs[:min(in.area.LineInfo().ColumnOffset, len(signs))])), w-indent)
 			x, y = tty.Width(before[len(before)-1]), len(rows)+len(before)-1
 		}
 		// Joined emoji are wider here than the area takes them for.
-		rows = append(rows, hard(safe.Line(strings.TrimRight(row, " ")), w-indent)...)
+		rows = append(rows, steps.Wrap(safe.Line(strings.TrimRight(row, " ")), w-indent)...)
 	}
 	return indented(mark, rows), min(x+indent, max(0, w)), y
 }

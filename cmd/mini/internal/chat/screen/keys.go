@@ -47,11 +47,11 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	case "tab":
 		m.input.complete(m.answers(), 1)
 	case "shift+tab":
-		m.slash(modeCommand((m.state.Mode + 1) % (chat.Human + 1)))
+		m.slash("/" + ((m.state.Mode + 1) % (chat.Human + 1)).String())
 	case "ctrl+t":
-		m.slash("/thinking")
+		m.slash("/t")
 	case "ctrl+g":
-		m.slash("/diff")
+		m.slash("/d")
 	case "ctrl+o":
 		return m.open()
 	case "up", "ctrl+p":
@@ -120,26 +120,17 @@ func (m *model) send(text string) {
 	if !strings.HasPrefix(text, "/") {
 		m.told = append(m.told, text)
 	}
-	m.controls.Input(text)
+	m.controls.now().Input(text)
 }
 
-// slash is a key that stands for a slash command, if there is that one. What was
-// being written stays.
-func (m *model) slash(long string) {
-	for _, c := range m.controls.Commands() {
-		if c.Long != long && c.Name != long {
-			continue
-		}
-		if m.asked == nil {
-			m.controls.Input(c.Name)
-		} else if m.canvas.painted() >= m.askedPage {
-			m.answer(answer{text: c.Name})
-		}
-		return
+// slash is a key that stands for a slash command. What was being written stays.
+func (m *model) slash(name string) {
+	if m.asked == nil {
+		m.controls.now().Input(name)
+	} else if m.canvas.painted() >= m.askedPage {
+		m.answer(answer{text: name})
 	}
 }
-
-func modeCommand(mode chat.Mode) string { return "/" + mode.String() }
 
 // answer ends the question.
 func (m *model) answer(a answer) {
@@ -164,7 +155,7 @@ func (m *model) interrupt() {
 		m.answer(answer{err: chat.ErrInterrupt})
 		return
 	}
-	m.controls.Interrupt()
+	m.controls.now().Interrupt()
 }
 
 // leave is Ctrl-D where nothing is written.
@@ -201,12 +192,12 @@ func (m *model) multi() bool {
 // open shows what was left out of the last long text.
 func (m *model) open() tea.Cmd {
 	switch {
-	case m.whole.text == "":
+	case m.whole == "":
 		m.hint = "nothing was left out yet"
 	case m.pager == nil:
 		m.hint = "there is no pager here"
 	default:
-		return m.pager(m.whole.title, m.whole.text)
+		return m.pager(m.whole)
 	}
 	return nil
 }

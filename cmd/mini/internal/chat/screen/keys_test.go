@@ -47,7 +47,7 @@ func TestAnswers(t *testing.T) {
 		{"Tab of no command", "/zzz<tab><enter>", confirm, "= /zzz"},
 		{"Tab chooses an answer", "<tab><enter>", keep, "= keep"},
 		{"Tab chooses another", "<tab><tab><enter>", keep, "= undo"},
-		{"Shift-Tab changes the mode", "<shift+tab>", confirm, "= /y"},
+		{"Shift-Tab changes the mode", "<shift+tab>", confirm, "= /yolo"},
 		{"Ctrl-G is the diff", "<ctrl+g>", confirm, "= /d"},
 		{"Ctrl-T is thinking", "<ctrl+t>", confirm, "= /t"},
 		{"a secret", "s3cret<enter>", secret, "= s3cret"},
@@ -80,9 +80,9 @@ func TestControls(t *testing.T) {
 		{"Ctrl-C", "<ctrl+c>", "^C"},
 		{"Ctrl-C with a text", "abc<ctrl+c><enter>", "^C"},
 		{"Ctrl-D does not leave", "<ctrl+d>", ""},
-		{"Shift-Tab", "<shift+tab>", "/y"},
+		{"Shift-Tab", "<shift+tab>", "/yolo"},
 		{"Ctrl-T and Ctrl-G", "<ctrl+t><ctrl+g>", "/t|/d"},
-		{"a text stays at Shift-Tab", "ab<shift+tab>c<enter>", "/y|abc"},
+		{"a text stays at Shift-Tab", "ab<shift+tab>c<enter>", "/yolo|abc"},
 		{"history", "one<enter>two<enter><up><up><enter><up><enter>", "one|two|one|one"},
 		{"history forth", "one<enter>dra<up><down>ft<enter>", "one|draft"},
 		{"what Ctrl-C dropped", "abc<ctrl+c><up><enter>", "^C|abc"},
@@ -96,21 +96,6 @@ func TestControls(t *testing.T) {
 				t.Errorf("%s: %q, want %q", tt.keys, got, tt.told)
 			}
 		})
-	}
-}
-
-// The keys that stand for slash commands, and the list of these, answer also the
-// question that is asked before anything takes controls.
-func TestKeysBeforeTheSession(t *testing.T) {
-	task := chat.Question{Kind: chat.AskTask, Text: "What is to be done?"}
-	for keys, want := range map[string]string{"<ctrl+g>": "= /d", "<ctrl+t>": "= /t", "<shift+tab>": "= /y", "/und<tab><enter>": "= /undo"} {
-		s := newScene(t, 80, 24)
-		s.m.controls.listen(nil)
-		s.ask(task)
-		s.keys(keys)
-		if got := s.answer(); got != want {
-			t.Errorf("%s: %q, want %q", keys, got, want)
-		}
 	}
 }
 

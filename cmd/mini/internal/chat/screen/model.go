@@ -11,16 +11,16 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/chat"
 )
 
-// model is all that the screen knows. Update does no input or output: what is to
-// be seen goes to the canvas, what the person wants to the controls, which do not
-// wait. The program's own view is empty; see Screen.show.
+// model is all that the screen knows. Update does no input or output, but for what
+// is remembered: what is to be seen goes to the canvas, what the person wants to the
+// controls, which do not wait. The program's own view is empty; see Screen.show.
 type model struct {
 	feed     *feed
 	canvas   *canvas
-	controls *controls
+	controls controls
 	suspend  func() // nil where this process cannot be stopped
-	pager    func(title, text string) tea.Cmd
-	remember func(text string) // must not wait; may be nil
+	pager    func(text string) tea.Cmd
+	remember func(text string) // may be nil
 	clock    func() time.Time
 
 	width, height int
@@ -40,7 +40,7 @@ type model struct {
 
 	above   []string // rows to be written since the last page
 	blank   bool     // the last of them is empty, or there is none
-	whole   block    // the newest text of which a part was left out
+	whole   string   // the newest text of which a part was left out
 	hint    string   // an answer to the last key
 	urgent  bool
 	escaped bool // the last key was Esc
@@ -51,15 +51,11 @@ type model struct {
 	failure error // why the screen cannot go on
 }
 
-// block is a text that can be opened whole.
-type block struct{ title, text string }
-
-func newModel(c Config) *model {
-	m := &model{
-		feed: newFeed(), canvas: newCanvas(), controls: &controls{to: c.Controls}, clock: time.Now, blank: true, width: 80, height: 24,
+func newModel(old []string, remember func(text string)) *model {
+	return &model{
+		feed: newFeed(), canvas: newCanvas(), input: newInput(old), remember: remember,
+		clock: time.Now, blank: true, width: 80, height: 24,
 	}
-	m.input = newInput(m.controls.Commands, c.History)
-	return m
 }
 
 // Messages of the screen's own.

@@ -18,7 +18,6 @@ type page struct {
 	live          []string // drawn where the last ones were
 	x, y          int      // of the cursor, in live
 	width, height int
-	hidden        bool // the cursor is not shown
 	number        uint64
 	anew          bool // the terminal may show anything
 }
@@ -199,11 +198,8 @@ func (p *painter) paint(page page) {
 	if b.Len() == 0 {
 		return
 	}
-	show := ansi.SetModeTextCursorEnable
-	if page.hidden {
-		show = ""
-	}
-	p.write(ansi.SetModeSynchronizedOutput + ansi.ResetModeTextCursorEnable + b.String() + show + ansi.ResetModeSynchronizedOutput)
+	p.write(ansi.SetModeSynchronizedOutput + ansi.ResetModeTextCursorEnable + b.String() +
+		ansi.SetModeTextCursorEnable + ansi.ResetModeSynchronizedOutput)
 }
 
 // redraw writes everything from the first live line on. Lines are emptied before
@@ -228,11 +224,10 @@ func (p *painter) redraw(b *strings.Builder, page page) {
 		}
 		b.WriteString(ansi.EraseLineRight + line)
 	}
+	b.WriteString(ansi.EraseScreenBelow)
 	if len(page.live) == 0 {
-		b.WriteString(ansi.EraseScreenBelow)
 		return
 	}
-	b.WriteString(ansi.EraseScreenBelow)
 	b.WriteString("\r")
 	up(b, len(page.live)-1-page.y)
 	right(b, page.x)
@@ -250,7 +245,7 @@ func (p *painter) touchUp(b *strings.Builder, page page) {
 		at = i
 		b.WriteString(ansi.EraseLineRight + line)
 	}
-	if b.Len() == 0 && page.x == p.drawn.x && page.y == p.drawn.y && page.hidden == p.drawn.hidden {
+	if b.Len() == 0 && page.x == p.drawn.x && page.y == p.drawn.y {
 		return
 	}
 	b.WriteString("\r")

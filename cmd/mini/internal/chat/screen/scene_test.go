@@ -26,7 +26,8 @@ type scene struct {
 
 func newScene(t testing.TB, w, h int) *scene {
 	s := &scene{t: t, core: newCore(), terminal: newTerminal(t, w, h), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-	s.m = newModel(Config{Controls: s.core})
+	s.m = newModel(nil, nil)
+	s.m.controls.listen(s.core)
 	s.m.clock = func() time.Time { return s.now }
 	s.painter = painter{w: s.terminal, reflows: true}
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})

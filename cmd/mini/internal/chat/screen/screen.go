@@ -18,7 +18,7 @@ import (
 	tty "github.com/minibench/mini/cmd/mini/internal/screen"
 )
 
-// Config says where a session is shown, and who acts on what its person does.
+// Config says where a session is shown.
 type Config struct {
 	// Terminal is written to; keys come from standard input where that is a
 	// terminal, else from the controlling terminal.
@@ -26,11 +26,9 @@ type Config struct {
 	// Environ says which colours the terminal has, and a pager has it but for
 	// secrets; nil is os.Environ().
 	Environ []string
-	// Controls act on what the person does while no question is open; see also
-	// Listen. They may be nil.
-	Controls chat.Controls
 	// History is what was sent in earlier sessions, oldest first; Remember is
-	// called with what is sent in this one, one at a time. Both may be nil.
+	// called with what is sent in this one, one at a time; keys wait for it. Both
+	// may be nil.
 	History  []string
 	Remember func(text string)
 }
@@ -55,21 +53,10 @@ func Start(c Config) *Screen {
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
-	s := &Screen{config: c, model: newModel(c), done: make(chan struct{})}
+	s := &Screen{config: c, model: newModel(c.History, c.Remember), done: make(chan struct{})}
 	s.screen = tty.New(c.Terminal)
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	if c.Remember != nil {
-		texts := make(chan string, maxRemembered)
-		s.model.remember = func(text string) {
-			select {
-			case texts <- text:
-			default:
-			}
-		}
-		s.wg.Go(func() { s.remembering(texts) })
-		s.wg.Go(func() { <-s.done; close(texts) }) // the program has ended, and sends nothing
-	}
 	s.wg.Go(func() {
 		defer close(s.done)
 		if err := s.screen.Hold(ctx, s.show); err != nil {
@@ -82,21 +69,10 @@ func Start(c Config) *Screen {
 }
 
 // hungUp says that nobody is there any more.
-func (s *Screen) hungUp() { s.hangup.Do(s.model.controls.Hangup) }
+func (s *Screen) hungUp() { s.hangup.Do(func() { s.model.controls.now().Hangup() }) }
 
-// Listen has others act on what the person does from now on.
+// Listen has others act on what the person does while no question is open.
 func (s *Screen) Listen(c chat.Controls) { s.model.controls.listen(c) }
-
-// maxRemembered is how many texts wait to be remembered, which may take a file's
-// time; people do not write faster.
-const maxRemembered = 100
-
-// remembering calls Remember with what was sent, until texts is closed.
-func (s *Screen) remembering(texts <-chan string) {
-	for text := range texts {
-		s.config.Remember(text)
-	}
-}
 
 // quiet is the terminal as the program sees it: with a size and a mode, while
 // what the program would draw goes nowhere. Only the painter writes, what is above

@@ -51,7 +51,7 @@ func TestGivenBackAtTheEnd(t *testing.T) {
 func TestNarrowFromTheStart(t *testing.T) {
 	p := onTerminalOf(t, 30, "ask")
 	// The page that is painted first, whichever that is.
-	m := newModel(Config{})
+	m := newModel(nil, nil)
 	m.canvas.paintedUpTo(1)
 	m.fit(p.Line)
 	if page, _ := m.canvas.take(); page.width != 30 || m.columns() != 29 {
@@ -127,7 +127,7 @@ func TestPager(t *testing.T) {
 func TestGivenBackAfterAPanic(t *testing.T) {
 	p := onTerminal(t, "panic")
 	p.Expect("fine so far")
-	p.Type("/")
+	p.Type("x\r")
 	p.restored()
 	p.Expect("given back")
 	p.Expect("child: screen: a mistake in the screen: no commands")

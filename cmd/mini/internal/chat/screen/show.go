@@ -37,7 +37,7 @@ func (m *model) some(rows []string, most int, title, text string) []string {
 	if len(rows) <= most {
 		return rows
 	}
-	m.whole = block{title, text}
+	m.whole = text
 	more := faint("… " + count(len(rows)-most, "line") + " more: Ctrl-O shows the whole " + title)
 	return append(rows[:most:most], more)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/safe"
 	tty "github.com/minibench/mini/cmd/mini/internal/screen"
 	"github.com/minibench/mini/runner/report"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // part of the status line. Where there is no room, those of the highest rank go
@@ -99,7 +100,7 @@ func busyPart(s chat.State, asked bool, since, now time.Time) part {
 	}
 	text := "● " + safe.Line(bounded(s.Busy, 40))
 	if d := now.Sub(since); !since.IsZero() && d >= time.Second {
-		text += " " + clock(d)
+		text += " " + timeline.Clock(d)
 	}
 	return part{rank: 1, text: text, style: colour(cyan)}
 }
@@ -149,12 +150,12 @@ func tokenText(s chat.State) string {
 	if s.Usage.Prompt == 0 && s.Usage.Completion == 0 {
 		return ""
 	}
-	return "↑" + tokens(s.Usage.Prompt) + " ↓" + tokens(s.Usage.Completion)
+	return "↑" + chat.Tokens(s.Usage.Prompt) + " ↓" + chat.Tokens(s.Usage.Completion)
 }
 
 func timeText(s chat.State, now time.Time) string {
 	if s.Started.IsZero() {
 		return ""
 	}
-	return clock(now.Sub(s.Started))
+	return timeline.Clock(now.Sub(s.Started))
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // The sixteen colours of the user's own theme, and few of them, so that what is
@@ -39,15 +41,6 @@ func styled(style ansi.Style, s string) string {
 	return style.Styled(s)
 }
 
-// clock is a time that passes, as 0:07, 59:59 or 1:02:03.
-func clock(d time.Duration) string {
-	s := int(max(d, 0) / time.Second)
-	if s >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
-}
-
 // took is a time that is over.
 func took(d time.Duration) string {
 	switch {
@@ -58,7 +51,7 @@ func took(d time.Duration) string {
 	case d < time.Minute:
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	}
-	return clock(d)
+	return timeline.Clock(d)
 }
 
 // count is a number with its noun.
@@ -76,17 +69,4 @@ func grouped(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// tokens is a number of them, in at most five columns.
-func tokens(n int64) string {
-	switch {
-	case n < 1000:
-		return strconv.FormatInt(n, 10)
-	case n < 100_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
-	case n < 1_000_000:
-		return fmt.Sprintf("%dk", n/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }

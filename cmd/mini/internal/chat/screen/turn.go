@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/minibench/mini/cmd/mini/internal/safe"
+	tty "github.com/minibench/mini/cmd/mini/internal/screen"
+	"github.com/minibench/mini/cmd/mini/internal/ui/steps"
 )
 
 // tail is a text that comes in pieces; only its end is kept.
@@ -85,11 +87,7 @@ func newOutput(width int, emit func(string)) *output {
 }
 
 func (o *output) line(line string) {
-	rows, more := hardStyled(line, o.width, rowsPerLine)
-	if more > 0 {
-		rows = append(rows, faint("… "+count(more, "column")+" more in this line"))
-	}
-	for _, row := range rows {
+	for _, row := range outputRows(line, o.width) {
 		if o.written < headRows {
 			o.written++
 			o.emit(row)
@@ -103,15 +101,21 @@ func (o *output) line(line string) {
 	}
 }
 
+// outputRows is the beginning of a line, in rows of w columns.
+func outputRows(line string, w int) []string {
+	rows := steps.Wrap(line, w)
+	if len(rows) > rowsPerLine {
+		more := tty.Width(strings.Join(rows[rowsPerLine:], ""))
+		rows = append(rows[:rowsPerLine], faint("… "+count(more, "column")+" more in this line"))
+	}
+	return rows
+}
+
 // live is the end of the output that is not above, in at most most rows.
 func (o *output) live(w, most int) []string {
 	rows := o.end
 	if rest := o.stream.Rest(); rest != "" {
-		last, more := hardStyled(rest, w, rowsPerLine)
-		if more > 0 {
-			last = append(last, faint("… "+count(more, "column")+" more in this line"))
-		}
-		rows = append(rows[:len(rows):len(rows)], last...)
+		rows = append(rows[:len(rows):len(rows)], outputRows(rest, w)...)
 	}
 	over := len(rows) - most
 	if over <= 0 && o.left == 0 {

@@ -22,82 +22,27 @@ func words(text string, w int) []string {
 	return rows
 }
 
-// hard wraps a line of plain text wherever it must.
-func hard(line string, w int) []string {
-	if tty.Width(line) <= w {
-		return []string{line}
-	}
-	return strings.Split(ansi.HardwrapWc(line, max(1, w), true), "\n")
-}
-
-// hardStyled is hard for a line with colours, as safe.Stream makes them; no row
-// leaves its colours to the next, which repeats them. Rows beyond most are left out
-// and counted in columns.
-func hardStyled(line string, w, most int) (rows []string, more int) {
-	if !strings.Contains(line, "\x1b") {
-		rows = hard(line, w)
-		if len(rows) > most {
-			more = tty.Width(strings.Join(rows[most:], ""))
-			rows = rows[:most]
-		}
-		return rows, more
-	}
-	w = max(1, w)
-	var b strings.Builder
-	var style string // each sequence of safe's says all
-	column := 0
-	end := func() {
-		if style != "" {
-			b.WriteString(ansi.ResetStyle)
-		}
-		rows = append(rows, b.String())
-		b.Reset()
-		b.WriteString(style)
-		column = 0
-	}
-	for len(line) > 0 {
-		seq, wide, n, _ := ansi.DecodeSequenceWc(line, 0, nil)
-		if n <= 0 {
-			break
-		}
-		line = line[n:]
-		if wide == 0 && strings.HasPrefix(seq, "\x1b") {
-			b.WriteString(seq)
-			if style = seq; seq == ansi.ResetStyle {
-				style = ""
-			}
-			continue
-		}
-		if len(rows) == most {
-			more += wide
-			continue
-		}
-		if column+wide > w {
-			if end(); len(rows) == most {
-				more += wide
-				continue
-			}
-		}
-		b.WriteString(seq)
-		column += wide
-	}
-	if len(rows) < most {
-		end()
-	}
-	return rows, more
-}
-
-// wrapped is a row of the screen's own in rows of w columns, wrapped at spaces.
+// wrapped is a row of the screen's own in rows of w columns, wrapped at spaces. No
+// row leaves its colours to the next, which repeats them.
 func wrapped(row string, w int) []string {
-	if len(row) <= w || tty.Width(row) <= w {
+	if tty.Width(row) <= w {
 		return []string{row}
 	}
-	var rows []string
-	for rest := signsOf(row, maxWrapped*max(w, 2)); len(rest) > 0 && len(rows) < maxWrapped; {
-		n := breakAt(rest, w)
-		rows = append(rows, render(rest[:n]))
-		for rest = rest[n:]; len(rest) > 0 && rest[0].text == " "; {
-			rest = rest[1:]
+	style := "" // each sequence of the screen's own says all
+	rows := strings.Split(ansi.WrapWc(row, max(1, w), ""), "\n")
+	for i, row := range rows {
+		if i > 0 { // without what went onto the space before it
+			row = strings.TrimLeftFunc(row, func(r rune) bool { return r != ansi.ESC && tty.Width(string(r)) == 0 })
+		}
+		rows[i] = style + row
+		if at := strings.LastIndex(row, "\x1b"); at >= 0 {
+			style = row[at : at+strings.IndexByte(row[at:], 'm')+1]
+		}
+		if style == ansi.ResetStyle {
+			style = ""
+		}
+		if style != "" {
+			rows[i] += ansi.ResetStyle
 		}
 	}
 	return rows
@@ -106,106 +51,45 @@ func wrapped(row string, w int) []string {
 // pieces is a line of plain text in rows of w columns, broken before spaces where
 // that is possible. Put together they are the line.
 func pieces(line string, w int) []string {
-	if len(line) <= w || tty.Width(line) <= w {
-		return []string{line}
-	}
 	var rows []string
-	for line != "" {
-		next := signsOf(line, 2*w+2) // so far breakAt looks
-		if len(next) == 0 {
-			break
-		}
-		row := render(next[:breakAt(next, w)])
-		rows = append(rows, row)
-		line = line[len(row):]
-	}
-	return rows
-}
-
-// sign is what stands in one place of a row: a character with all that goes onto
-// it, and how it is coloured.
-type sign struct {
-	text, style string
-	wide        int
-}
-
-// signsOf are the signs of a line with colours, of which each sequence says all,
-// up to so many columns and one sign.
-func signsOf(line string, columns int) []sign {
-	var all []sign
-	style := ""
-	for len(line) > 0 && columns >= 0 {
-		seq, wide, n, _ := ansi.DecodeSequenceWc(line, 0, nil)
-		if n <= 0 {
-			break
-		}
-		line = line[n:]
-		switch {
-		case wide == 0 && seq == ansi.ResetStyle:
-			style = ""
-		case wide == 0 && strings.HasPrefix(seq, "\x1b"):
-			style = seq
-		case wide == 0 && len(all) > 0: // it goes onto the one before
-			all[len(all)-1].text += seq
-		default:
-			all = append(all, sign{seq, style, wide})
-			columns -= wide
+	for {
+		n := breakAt(line, max(1, w))
+		rows = append(rows, line[:n])
+		if line = line[n:]; line == "" {
+			return rows
 		}
 	}
-	return all
 }
 
-// breakAt is how many signs the first row of w columns has. It ends before a
-// space, unless the word after that has no room in a row of its own.
-func breakAt(signs []sign, w int) int {
-	n := 0
-	for column := 0; n < len(signs) && (n == 0 || column+signs[n].wide <= w); n++ {
-		column += signs[n].wide
-	}
-	if n == len(signs) {
+// breakAt is how many bytes of a line the first row of w columns has. It ends before
+// a space, unless the word after that has no room in a row of its own.
+func breakAt(line string, w int) int {
+	n, _ := columnsOf(line, w)
+	if n == len(line) {
 		return n
 	}
-	space := func(i int) bool { return signs[i].text == " " }
-	at := n
-	for at > 0 && (!space(at) || space(at-1)) {
-		at--
-	}
-	word := at
-	for word < len(signs) && space(word) {
-		word++
-	}
-	long := 0
-	for i := word; i < len(signs) && !space(i) && long < w; i++ {
-		long += signs[i].wide
-	}
-	if at == 0 || long > w-1 {
+	at := strings.LastIndexByte(line[:n+1], ' ')
+	at = len(strings.TrimRight(line[:max(0, at)], " "))
+	word := strings.TrimLeft(line[at:], " ")
+	fit, more := columnsOf(word, w-1)
+	if at == 0 || more && !strings.Contains(word[:fit], " ") && word[fit] != ' ' {
 		return n
 	}
 	return at
 }
 
-// render is a row of signs, which leaves no colours to the next.
-func render(signs []sign) string {
-	var b strings.Builder
-	style := ""
-	for _, s := range signs {
-		if s.style != style {
-			if style != "" {
-				b.WriteString(ansi.ResetStyle)
-			}
-			b.WriteString(s.style)
-			style = s.style
+// columnsOf is how many bytes of a line have room in w columns, at least those of one
+// character; more says that there are others.
+func columnsOf(line string, w int) (n int, more bool) {
+	for n < len(line) {
+		_, wide, size, _ := ansi.DecodeSequenceWc(line[n:], 0, nil)
+		if w -= wide; w < 0 && n > 0 {
+			return n, true
 		}
-		b.WriteString(s.text)
+		n += size
 	}
-	if style != "" {
-		b.WriteString(ansi.ResetStyle)
-	}
-	return b.String()
+	return n, false
 }
-
-// maxWrapped is the most rows that one of the screen's own becomes.
-const maxWrapped = 100
 
 // goesOn stands before a row that goes on with the line of the row above it, in
 // one column. What is behind it is what comes next: a space, or the rest of a word.
