@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -197,7 +196,7 @@ func (h *Held) Files() string { return h.path + filesEnd }
 
 // Drop forgets the user's files as they were.
 func (h *Held) Drop() error {
-	if err := os.RemoveAll(h.Files()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.RemoveAll(h.Files()); err != nil {
 		return fmt.Errorf("forget files of session: %w", err)
 	}
 	return nil
