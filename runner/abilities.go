@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -71,18 +72,9 @@ func changedAbilities(old, now *Abilities) (changed []string) {
 		{"set of MCP servers", named(old.MCP), named(now.MCP)},
 		{"set of skills", named(old.Skills), named(now.Skills)},
 	} {
-		var names []string
-		for name, what := range group.old {
-			if group.now[name] != what {
-				names = append(names, name)
-			}
-		}
-		for name := range group.now {
-			if _, both := group.old[name]; !both {
-				names = append(names, name)
-			}
-		}
-		slices.Sort(names)
+		all := maps.Clone(group.old)
+		maps.Copy(all, group.now)
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return group.old[name] == group.now[name] })
 		if more := len(names) - maxChanged; more > 0 {
 			names = append(names[:maxChanged], fmt.Sprintf("and %d more", more))
 		}

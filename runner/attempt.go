@@ -8,7 +8,6 @@ import (
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/agent/events"
-	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/trajectories"
 )
@@ -64,8 +63,12 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) trajec
 	if past := journal.past; past != nil {
 		o.step, o.cost = past.Steps, float64(past.Total().Cost)
 	}
-	bus, done := b.events(in, n)
-	defer done()
+	var bus *events.Bus
+	if b.Events != nil {
+		var done func()
+		bus, done = b.Events(in, n)
+		defer done()
+	}
 	s := agent.Session{
 		Events:   bus,
 		Opening:  events.RunStarted{Instance: in.ID, Model: b.ModelName, Environment: b.Header.EnvironmentClass},
@@ -79,7 +82,11 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) trajec
 	trial := Trial{
 		Agent: b.Agent, Sandboxes: b.Sandboxes, Models: countedModels{b.Models, &b.strikes}, Instance: in, Session: s,
 		Tools: func() (agent.Toolbox, error) {
-			tools, err := b.tools(in, n)
+			var tools agent.Toolbox
+			var err error
+			if b.Tools != nil {
+				tools, err = b.Tools(in, filepath.Dir(b.Folder.Journal(in.ID, n)))
+			}
 			if err == nil && journal.past != nil {
 				journal.past.Rebuild = b.rebuild(o, journal, tools)
 			}
@@ -100,20 +107,4 @@ func (b *Batch) solve(ctx context.Context, t task, n int, journal opened) trajec
 		b.Log.Emit(t.event(Event{Type: Warning, Attempt: n, Text: err.Error()}))
 	}
 	return out
-}
-
-// tools are what the commands of an attempt can ask for.
-func (b *Batch) tools(in datasets.Instance, n int) (agent.Toolbox, error) {
-	if b.Tools == nil {
-		return nil, nil //nolint:nilnil // nothing is one of the things to have
-	}
-	return b.Tools(in, filepath.Dir(b.Folder.journal(in.ID, n)))
-}
-
-// events is the bus of an attempt; nil where nobody listens.
-func (b *Batch) events(in datasets.Instance, n int) (bus *events.Bus, done func()) {
-	if b.Events == nil {
-		return nil, func() {}
-	}
-	return b.Events(in, n)
 }

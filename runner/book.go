@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -75,13 +74,13 @@ func (f *Folder) openBook(modelName string) (*book, error) {
 // recall takes one attempt from its journal. One without a header is nobody's
 // try: its mini was killed as it made it.
 func (b *book) recall(id string, n int) error {
-	out, ok, err := last(b.folder.journal(id, n))
+	out, ok, err := last(b.folder.Journal(id, n))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", attemptName(id, n), err)
 	}
 	e := b.entry(id)
 	e.last = max(e.last, n)
-	h := headerOf(b.folder.journal(id, n))
+	h := headerOf(b.folder.Journal(id, n))
 	if h.Format == "" {
 		if ok {
 			b.unread = append(b.unread, fmt.Errorf("%s counts for nothing: its journal has no header", attemptName(id, n)))
@@ -104,7 +103,7 @@ func (b *book) renew() {
 		if s == nil {
 			continue
 		}
-		journal, err := os.Lstat(b.folder.journal(id, s.selected))
+		journal, err := os.Lstat(b.folder.Journal(id, s.selected))
 		if err != nil {
 			continue
 		}
@@ -209,7 +208,7 @@ func (b *book) enter(id string, k, n int, out trajectories.Outcome) error {
 
 func (b *book) writeTraj(id string, n int) error {
 	err := b.folder.root.Replace(b.folder.traj(id), func(w io.Writer) error {
-		return trajectories.DeriveTo(w, b.folder.journal(id, n))
+		return trajectories.DeriveTo(w, b.folder.Journal(id, n))
 	})
 	if err != nil {
 		return fmt.Errorf("write trajectory: %w", err)
@@ -239,5 +238,3 @@ func (b *book) summary(instances []datasets.Instance, samples int) Summary {
 	}
 	return s
 }
-
-func sortInts(n []int) { slices.Sort(n) }

@@ -25,17 +25,12 @@ var apart = []string{
 const maxChanged = 3
 
 // changedConfig says which settings differ, for people: "" where none does
-// that matters.
+// that matters. They are YAML, as in config.yaml, or JSON, as in headers.
 func changedConfig(old, now []byte) string {
 	var a, b any
 	if yaml.Unmarshal(old, &a) != nil || yaml.Unmarshal(now, &b) != nil {
 		return "configuration"
 	}
-	return changed(a, b)
-}
-
-// changed is changedConfig for settings that were read.
-func changed(a, b any) string {
 	var keys []string
 	differ("", a, b, &keys)
 	keys = slices.DeleteFunc(keys, func(key string) bool {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/minibench/mini/agent"
 	"github.com/minibench/mini/trajectories"
@@ -75,13 +75,12 @@ func (e *UnknownError) Error() string { return fmt.Sprintf("the run has no insta
 // Control is where orders to a run come in. The zero value is ready; it belongs to
 // one Batch, and its methods are safe for concurrent use.
 type Control struct {
-	mu    sync.Mutex
-	queue *queue // of the run that goes on; nil while none does
+	queue atomic.Pointer[queue] // of the run that goes on; nil while none does
 }
 
 // Do follows an order and says in a sentence what comes of it.
 func (c *Control) Do(o Order) (said string, err error) {
-	q := c.current()
+	q := c.queue.Load()
 	if q == nil {
 		return "", ErrNotRunning
 	}
@@ -90,7 +89,7 @@ func (c *Control) Do(o Order) (said string, err error) {
 
 // Standing says how far the run is; false while none goes on.
 func (c *Control) Standing() (Standing, bool) {
-	q := c.current()
+	q := c.queue.Load()
 	if q == nil {
 		return Standing{}, false
 	}
@@ -99,18 +98,9 @@ func (c *Control) Standing() (Standing, bool) {
 
 // serves hands a run over, and takes it back with nil.
 func (c *Control) serves(q *queue) {
-	if c == nil {
-		return
+	if c != nil {
+		c.queue.Store(q)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.queue = q
-}
-
-func (c *Control) current() *queue {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.queue
 }
 
 // Standing is how far a run is.

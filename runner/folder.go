@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -189,12 +190,10 @@ func (f *Folder) continueJournal(path string, from trajectories.Resume) (*trajec
 	return trajectories.ContinueIn(file, from)
 }
 
-func (f *Folder) journal(id string, n int) string {
+// Journal is where the journal of an attempt is.
+func (f *Folder) Journal(id string, n int) string {
 	return filepath.Join(f.dir, id, attemptsDir, strconv.Itoa(n), journalFile)
 }
-
-// Journal is where the journal of an attempt is.
-func (f *Folder) Journal(id string, attempt int) string { return f.journal(id, attempt) }
 
 func (f *Folder) traj(id string) string {
 	return filepath.Join(f.dir, id, id+".traj.json")
@@ -227,7 +226,7 @@ func (f *Folder) attempts(id string) ([]int, error) {
 			numbers = append(numbers, n)
 		}
 	}
-	sortInts(numbers)
+	slices.Sort(numbers)
 	return numbers, nil
 }
 

@@ -46,7 +46,7 @@ func (f *Folder) Importer(version string) (*Importer, error) {
 			return nil, err
 		}
 		for _, n := range numbers {
-			if from, ok := importOf(f.journal(id, n)); ok {
+			if from, ok := importOf(f.Journal(id, n)); ok {
 				i.have[Origin{from.SHA256, from.Row}] = attemptName(id, n)
 			}
 		}
@@ -105,7 +105,7 @@ func (i *Importer) Add(id string, o Origin, records iter.Seq2[trajectories.Recor
 // keep their numbers; a second one of the same number, and one that has none, is an
 // error.
 func (i *Importer) AddChildren(id string, in Imported, children []iter.Seq2[trajectories.Record, error]) error {
-	dir := filepath.Join(filepath.Dir(i.book.folder.journal(id, in.Attempt)), trajectories.ChildrenFolder)
+	dir := filepath.Join(filepath.Dir(i.book.folder.Journal(id, in.Attempt)), trajectories.ChildrenFolder)
 	for _, records := range children {
 		n := 0
 		for r, err := range records {
@@ -205,7 +205,7 @@ func (i *Importer) enter(id string, n, k int) (Imported, error) {
 			return in, err
 		}
 	}
-	out, ended, err := trajectories.Last(i.book.folder.journal(id, n))
+	out, ended, err := trajectories.Last(i.book.folder.Journal(id, n))
 	if err != nil {
 		return in, fmt.Errorf("read %s: %w", attemptName(id, n), err)
 	}

@@ -88,7 +88,7 @@ func (x *Index) add(f *Folder, id string, numbers []int, res Result) {
 	in := Instance{ID: id}
 	in.take(res)
 	for i, n := range numbers {
-		a := Indexed{ID: id, Attempt: Attempt{Number: n, Journal: f.journal(id, n), Sample: 1}, Newest: i == len(numbers)-1}
+		a := Indexed{ID: id, Attempt: Attempt{Number: n, Journal: f.Journal(id, n), Sample: 1}, Newest: i == len(numbers)-1}
 		for j := range in.Samples {
 			if s := &in.Samples[j]; s.Attempt == n {
 				a.Selected, a.Result, a.Sample = true, s, max(1, s.Sample)

@@ -82,7 +82,7 @@ func (b *Batch) newPurse(book *book) *purse {
 	}
 	for id, e := range book.entries {
 		for n := 1; n <= e.last; n++ {
-			cost, calls := spent(b.Folder.journal(id, n))
+			cost, calls := spent(b.Folder.Journal(id, n))
 			p.cost, p.calls = p.cost+float64(cost), p.calls+calls
 		}
 	}

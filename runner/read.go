@@ -159,7 +159,7 @@ func (r *Run) readInstance(f *Folder, id string, results map[string]Result) Inst
 	}
 	e := &entry{samples: map[int]*sample{}}
 	for _, n := range numbers {
-		a, out, err := readAttempt(f.journal(id, n), n)
+		a, out, err := readAttempt(f.Journal(id, n), n)
 		switch {
 		case err != nil:
 			r.unread(fmt.Errorf("attempt %d of %s: %w", n, id, err))

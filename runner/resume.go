@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -48,9 +47,9 @@ func (b *Batch) goOn(ctx context.Context, t task, book *book) (int, trajectories
 
 // stopped says whether an attempt was, before its agent was done.
 func (b *Batch) stopped(id string, n int) bool {
-	out, ended, err := last(b.Folder.journal(id, n))
+	out, ended, err := last(b.Folder.Journal(id, n))
 	if err != nil || !ended {
-		return err == nil && exists(b.Folder.journal(id, n))
+		return err == nil && exists(b.Folder.Journal(id, n))
 	}
 	return goesOn(out.Class, out.ExitStatus)
 }
@@ -88,14 +87,6 @@ func (in Instance) Stopped(samples int) (all []Attempt) {
 	return all
 }
 
-// Steps is how many calls of the model the attempt has had.
-func (a Attempt) Steps() int {
-	if a.Result != nil {
-		return a.Result.Steps
-	}
-	return a.SoFar.Steps
-}
-
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -104,7 +95,7 @@ func exists(path string) bool {
 // reopen opens the journal of a stopped attempt to go on, if what is to be run
 // now is what it was made with. The error says why not.
 func (b *Batch) reopen(t task, n int) (opened, error) {
-	path := b.Folder.journal(t.ID, n)
+	path := b.Folder.Journal(t.ID, n)
 	past, err := agent.Recall(trajectories.Read(path))
 	if err != nil {
 		return opened{}, err
@@ -132,19 +123,10 @@ func (b *Batch) suits(h trajectories.Header, t task, n int) error {
 	case h.EnvironmentClass != b.Header.EnvironmentClass:
 		return fmt.Errorf("it was made in a sandbox of the class %.20q, and this is %.20q", h.EnvironmentClass, b.Header.EnvironmentClass)
 	}
-	if what := changedSettings(h.Config, b.Header.Config); what != "" {
+	if what := changedConfig(h.Config, b.Header.Config); what != "" {
 		return errors.New("it was made with another " + what)
 	}
 	return nil
-}
-
-// changedSettings is changedConfig for what stands in headers.
-func changedSettings(old, now json.RawMessage) string {
-	var a, b any
-	if len(old) > 0 && json.Unmarshal(old, &a) != nil || len(now) > 0 && json.Unmarshal(now, &b) != nil {
-		return "configuration"
-	}
-	return changed(a, b)
 }
 
 // rebuild makes a sandbox what it was: every command of the past is run again, in
@@ -162,7 +144,7 @@ func (b *Batch) rebuild(o *observer, journal opened, tools agent.Toolbox) func(c
 		var asked *replay.Tools // the agent has prepared the sandbox for them
 		if tools != nil {
 			children := replay.Children{
-				Journals: trajectories.ChildJournals(b.Folder.journal(o.task.ID, o.attempt)),
+				Journals: trajectories.ChildJournals(b.Folder.Journal(o.task.ID, o.attempt)),
 				Command:  b.Agent.Command, Local: tools.Abilities().Local,
 				Ignore: b.Ignore, Force: force,
 			}

@@ -14,13 +14,22 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// Tally is what an attempt has come to, by the records that are there.
+// Tally is what an attempt has come to: how it ended, or by the records that are
+// there.
 type Tally struct {
 	Steps      int // model calls
 	Inherited  int // of them, those that another attempt made, which this one branches off from
 	Usage      model.Usage
 	Cost       model.Cost
 	Start, End time.Time // of the first and the newest record
+}
+
+// Tally returns what the attempt has come to.
+func (a Attempt) Tally() Tally {
+	if r := a.Result; r != nil {
+		return Tally{Steps: r.Steps, Usage: r.Usage, Cost: r.Spent(), Start: r.Start, End: r.End}
+	}
+	return a.SoFar
 }
 
 // tally adds up a journal without an outcome. What cannot be read ends it: the
@@ -128,10 +137,7 @@ func (r *Run) lastSign(before time.Time) time.Time {
 	var newest time.Time
 	for _, in := range r.Instances {
 		for _, a := range in.Attempts {
-			t := a.SoFar.End
-			if a.Result != nil {
-				t = a.Result.End
-			}
+			t := a.Tally().End
 			if t.After(newest) && t.Before(before) {
 				newest = t
 			}

@@ -47,7 +47,7 @@ func (f *Folder) verdict(p trajectories.Prediction) *string {
 func (f *Folder) enterFurther(id string, samples []Result) {
 	for i := range samples {
 		s := &samples[i]
-		in := Instance{ID: id, Attempts: []Attempt{{Number: s.Attempt, Journal: f.journal(id, s.Attempt)}}}
+		in := Instance{ID: id, Attempts: []Attempt{{Number: s.Attempt, Journal: f.Journal(id, s.Attempt)}}}
 		if p, err := in.prediction(s.Attempt); err == nil && s.Class.Counts() {
 			s.Verdict = f.verdict(p)
 		}

@@ -116,15 +116,13 @@ func NewDetail(run *runner.Run, id string, now time.Time) (Detail, error) {
 	}
 	several := slices.ContainsFunc(attempts, func(a runner.Attempt) bool { return a.Sample > 1 })
 	for _, a := range attempts[max(0, len(attempts)-maxJournals):] {
+		all := a.Tally()
 		t := Attempt{
-			Number: a.Number, Steps: a.SoFar.Steps, Cost: a.SoFar.Cost, Unpriced: a.SoFar.Usage.Unpriced,
-			Seconds: tookSoFar(run, a, now).Seconds(), Start: a.SoFar.Start,
+			Number: a.Number, Steps: all.Steps, Cost: all.Cost, Unpriced: all.Usage.Unpriced,
+			Seconds: secondsOf(run, a, now), Start: all.Start,
 		}
 		if r := a.Result; r != nil {
-			t = Attempt{
-				Number: a.Number, Class: r.Class, Status: r.ExitStatus, Steps: r.Steps, Cost: r.Spent(), Unpriced: r.Usage.Unpriced,
-				Seconds: r.Seconds, Times: r.Times, Start: r.Start, Error: r.Error,
-			}
+			t.Class, t.Status, t.Times, t.Error = r.Class, r.ExitStatus, r.Times, r.Error
 		}
 		if several {
 			t.Sample = a.Sample

@@ -192,18 +192,17 @@ func (g *Glance) add(run *runner.Run, in runner.Instance, now time.Time, spent *
 	}
 	unpriced := int64(0)
 	for _, a := range attempts {
-		steps, usage, cost, took := a.SoFar.Steps, a.SoFar.Usage, a.SoFar.Cost, tookSoFar(run, a, now)
+		t := a.Tally()
 		if r := a.Result; r != nil {
-			steps, usage, cost, took = r.Steps, r.Usage, r.Spent(), time.Duration(r.Seconds*float64(time.Second))
 			*spent = append(*spent, spentIn(r.Times)...)
 		}
-		row.AllSteps += steps
-		row.Cost += cost
-		row.Seconds += max(0, took.Seconds())
-		g.Totals.Usage = g.Totals.Usage.Add(usage)
-		unpriced += usage.Unpriced
+		row.AllSteps += t.Steps
+		row.Cost += t.Cost
+		row.Seconds += max(0, secondsOf(run, a, now))
+		g.Totals.Usage = g.Totals.Usage.Add(t.Usage)
+		unpriced += t.Usage.Unpriced
 		if in.Result == nil {
-			row.Steps = steps
+			row.Steps = t.Steps
 		}
 	}
 	row.CostKnown = unpriced == 0 || g.Totals.NoModel
@@ -247,15 +246,18 @@ func notStarted(run *runner.Run) int {
 // top is how many instances a ranking has.
 const top = 10
 
-// tookSoFar is how long an attempt without a result has taken. Where a mini is
-// at work the newest one goes on, though its journal may be silent for minutes.
-func tookSoFar(run *runner.Run, a runner.Attempt, now time.Time) time.Duration {
+// secondsOf is how long an attempt took. Where a mini is at work the newest one
+// goes on, though its journal may be silent for minutes.
+func secondsOf(run *runner.Run, a runner.Attempt, now time.Time) float64 {
+	if a.Result != nil {
+		return a.Result.Seconds
+	}
 	start, end := a.SoFar.Start, a.SoFar.End
 	sessions := run.Manifest.Sessions
 	if n := len(sessions); run.Worker > 0 && n > 0 && start.After(sessions[n-1].Started) {
 		end = now
 	}
-	return max(0, end.Sub(start))
+	return max(0, end.Sub(start)).Seconds()
 }
 
 // rank finds the extremes.

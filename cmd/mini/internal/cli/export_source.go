@@ -89,10 +89,9 @@ func (src *exportSource) addInstance(run *runner.Run, in runner.Instance) int {
 			src.unread = append(src.unread, err.Error())
 			continue
 		}
-		t := export.Try{Number: a.Number, Sample: a.Sample, Steps: a.SoFar.Steps, Cost: a.SoFar.Cost}
-		if a.Result != nil {
-			t.Counts, t.Steps, t.Cost = a.Result.Class.Counts(), a.Result.Steps, a.Result.Spent()
-		}
+		sum := a.Tally()
+		t := export.Try{Number: a.Number, Sample: a.Sample, Steps: sum.Steps, Cost: sum.Cost}
+		t.Counts = a.Result != nil && a.Result.Class.Counts()
 		if t.Counts && src.options.rule.Judges() {
 			if out, ok, err := trajectories.Last(a.Journal); err == nil && ok {
 				t.Resolved = judged(h, out, in, a.Number, found).Class == verdicts.Resolved

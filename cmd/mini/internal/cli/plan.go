@@ -203,7 +203,7 @@ func (j *job) goesOn(id string) (all []plannedAttempt) {
 		return nil
 	}
 	for _, a := range j.earlier.Instances[at].Stopped(j.cfg.Run.Attempts) {
-		all = append(all, plannedAttempt{a.Number, a.Steps()})
+		all = append(all, plannedAttempt{a.Number, a.Tally().Steps})
 	}
 	return all
 }
