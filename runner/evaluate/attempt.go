@@ -157,16 +157,7 @@ func (t *trial) runs(ctx context.Context, b box, a *verdicts.Attempt) error {
 	if err := b.put(ctx, scriptPath, text); err != nil {
 		return fmt.Errorf("bring the script into the sandbox: %w", err)
 	}
-	for _, asset := range t.plan.script.Assets {
-		data, err := t.config.Asset(ctx, t.instance, asset)
-		if err == nil {
-			err = b.put(ctx, asset.Path, data)
-		}
-		if err != nil {
-			return fmt.Errorf("bring %s into the sandbox: %w", asset.Path, err)
-		}
-	}
-	res, err := b.evaluate(ctx, t.config.Timeout, t.config.LogLimit, t.files.TestOutput)
+	res, err := b.evaluate(ctx, t.config.Timeout, t.files.TestOutput)
 	a.LogBytes, a.LogTruncated, a.OOMKilled = res.Bytes, res.Truncated, max(res.OOMKilled, 0)
 	switch {
 	case err != nil:

@@ -28,9 +28,6 @@ func newPlan(c Config, t Task) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	if len(s.Assets) > 0 && c.Asset == nil {
-		return plan{}, fmt.Errorf("%s %w: its tests need the file %s, which the row does not bring", t.Instance.ID, grade.ErrNotGradable, s.Assets[0].Path)
-	}
 	return plan{rubric: rubric, script: s, basis: verdicts.Basis{
 		Editions:    c.Editions,
 		RowSHA256:   rowHash(t.Instance, rubric),
@@ -40,9 +37,18 @@ func newPlan(c Config, t Task) (plan, error) {
 		Parser: rubric.Parser, ParserRelease: logs.Release, EvalType: string(rubric.EvalType),
 		MiniVersion: c.MiniVersion,
 		Timeout:     c.Timeout.Seconds(), Network: c.Network, Profile: c.Profile,
-		LogLimit: c.LogLimit,
+		LogLimit: logLimit,
 		Machine:  verdicts.Machine{CPUs: runtime.NumCPU(), Engine: c.Engine},
 	}}, nil
+}
+
+// planToRun is newPlan for a task whose tests are to be run.
+func planToRun(c Config, t Task) (plan, error) {
+	p, err := newPlan(c, t)
+	if err == nil && len(p.script.Assets) > 0 {
+		err = fmt.Errorf("%s %w: its tests need the file %s, which the row does not bring", t.Instance.ID, grade.ErrNotGradable, p.script.Assets[0].Path)
+	}
+	return p, err
 }
 
 // rowHash is over the columns that decide a verdict.

@@ -23,7 +23,7 @@ type box struct {
 
 // put brings one file into the sandbox, byte for byte.
 func (b box) put(ctx context.Context, name string, data []byte) error {
-	files, ok := b.Environment.(env.Files)
+	files, ok := env.FilesOf(b.Environment)
 	if !ok {
 		return errors.New("the sandbox takes no files")
 	}
@@ -43,7 +43,7 @@ func (b box) put(ctx context.Context, name string, data []byte) error {
 
 // evaluate runs the script that is in the sandbox, with its output going to
 // the file at out. The error is the sandbox's, or that of the file.
-func (b box) evaluate(ctx context.Context, timeout time.Duration, limit int, out string) (res env.Result, err error) {
+func (b box) evaluate(ctx context.Context, timeout time.Duration, out string) (res env.Result, err error) {
 	f, err := b.root.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return res, fmt.Errorf("%w: %w", env.ErrSink, err)
@@ -55,7 +55,7 @@ func (b box) evaluate(ctx context.Context, timeout time.Duration, limit int, out
 	}()
 	text := &validText{w: f}
 	res, err = b.Execute(ctx, env.Command{
-		Interpreter: []string{"/bin/bash"}, Script: scriptPath, Timeout: timeout, Sink: text, OutputLimit: limit,
+		Interpreter: []string{"/bin/bash"}, Script: scriptPath, Timeout: timeout, Sink: text, OutputLimit: logLimit,
 	})
 	if errors.Is(err, env.ErrSink) {
 		return res, err // the sink may still be in use

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/minibench/mini/runner/grade"
 	"github.com/minibench/mini/runner/rootdir"
@@ -19,15 +17,6 @@ import (
 // appears there whole. What is in one may be anybody's who can write to the
 // cache: it is held against its key, and against itself.
 type cache string
-
-const (
-	// halfMade begins the names of folders that are being made.
-	halfMade = ".new-"
-	// abandoned is the age at which nobody works on one any more.
-	abandoned = 24 * time.Hour
-	// swaps is how often somebody else may be quicker.
-	swaps = 5
-)
 
 // at is the folder of a verdict.
 func (c cache) at(key string) string { return filepath.Join(string(c), key[:2], key) }
@@ -46,10 +35,10 @@ func (c cache) find(key string) (found, bool) {
 	defer root.Close() //nolint:errcheck // only read
 	dir := c.at(key)
 	r, err := verdicts.ReadRecord(root, recordIn(dir))
-	if err != nil || r.Basis.Key != key || !r.IsSound() || !r.Class.Final() || !complete(root, r, filesIn(dir)) {
+	if err != nil || r.Basis.Key != key || !r.IsSound() || !r.Class.Final() || !complete(root, r, grade.FilesIn(dir)) {
 		return found{}, false
 	}
-	return found{record: r, files: filesIn(dir), from: dir}, true
+	return found{record: r, files: grade.FilesIn(dir), from: dir}, true
 }
 
 // put enters a verdict, or what has become of it.
@@ -70,58 +59,30 @@ func (c cache) put(key string, run *rootdir.Dir, from grade.Files, r verdicts.Re
 	if err := root.MkdirAll(around); err != nil {
 		return err
 	}
-	sweep(root, around)
-	made, err := root.MkdirTemp(around, halfMade)
+	made, err := root.MkdirTemp(around, ".new-")
 	if err != nil {
 		return err
 	}
 	defer root.RemoveAll(made) //nolint:errcheck // mostly it was renamed
-	if err := copyFiles(run, from, root, filesIn(made)); err != nil {
+	if err := copyFiles(run, from, root, grade.FilesIn(made)); err != nil {
 		return err
 	}
 	if err := verdicts.Write(root, recordIn(made), r); err != nil {
 		return err
 	}
-	return swap(root, made, at)
+	return replace(root, made, at)
 }
 
-// swap puts a folder in the place of another, which may be there.
-func swap(root *rootdir.Dir, made, at string) error {
+// replace puts a folder in the place of another, which may be there.
+func replace(root *rootdir.Dir, made, at string) error {
 	gone := made + "-old"
-	defer root.RemoveAll(gone) //nolint:errcheck // it is swept later
-	var err error
-	for range swaps {
-		if err = root.Rename(made, at); err == nil {
-			return nil
-		}
-		if err := errors.Join(root.RemoveAll(gone), moved(root, at, gone)); err != nil {
-			return fmt.Errorf("replace %s: %w", at, err)
-		}
+	defer root.RemoveAll(gone) //nolint:errcheck // nobody looks for it
+	if err := root.Rename(at, gone); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replace %s: %w", at, err)
 	}
+	err := root.Rename(made, at)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // others enter the same verdict again and again; theirs will do
+		return nil // another mini has entered the same verdict meanwhile; its own will do
 	}
 	return err
-}
-
-// moved renames what may be gone.
-func moved(root *rootdir.Dir, from, to string) error {
-	if err := root.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// sweep removes what minis left that were killed.
-func sweep(root *rootdir.Dir, dir string) {
-	left, err := root.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range left {
-		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), halfMade) && time.Since(info.ModTime()) > abandoned {
-			_ = root.RemoveAll(filepath.Join(dir, e.Name())) // it may be another user's
-		}
-	}
 }

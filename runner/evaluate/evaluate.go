@@ -18,16 +18,17 @@ import (
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/grade/script"
 	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
 )
+
+// logLimit is how many bytes of a log are kept, its beginning and its end.
+const logLimit = 256 << 20
 
 // Defaults of Config.
 const (
 	DefaultTimeout  = 1800 * time.Second // the official one
 	DefaultMaxTries = 3
-	DefaultLogLimit = 256 << 20 // bytes
 )
 
 // Sandboxes makes a fresh sandbox for an evaluation: of the instance's image,
@@ -97,12 +98,6 @@ type Config struct {
 	// Engine names what runs the sandboxes, for the records.
 	Engine      string
 	MiniVersion string
-	// LogLimit is how many bytes of a log are kept, its beginning and its end;
-	// zero means DefaultLogLimit.
-	LogLimit int
-	// Asset gets a file that tests need and that no patch can bring, of rows that
-	// have such (script.Asset). Where it is nil these rows cannot be evaluated.
-	Asset func(ctx context.Context, in datasets.Instance, a script.Asset) ([]byte, error)
 }
 
 // withDefaults fills in what is not set.
@@ -110,7 +105,6 @@ func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, max(1, runtime.NumCPU()/2))
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.MaxTries = cmp.Or(c.MaxTries, DefaultMaxTries)
-	c.LogLimit = min(cmp.Or(c.LogLimit, DefaultLogLimit), env.SinkLimit)
 	return c
 }
 
@@ -124,7 +118,7 @@ type Evaluator struct {
 	stop    context.CancelCauseFunc
 	workers errgroup.Group
 	unhook  func() bool
-	patches turns
+	working sync.Map // name -> *sync.Mutex; see lockFor
 	reading *semaphore.Weighted
 
 	mu       sync.Mutex
@@ -135,9 +129,7 @@ type Evaluator struct {
 	named    map[string]owner // the paths, as file systems may see them -> whose they are
 	order    []string         // those paths, as they were submitted
 	written  time.Time        // when the summaries were
-	finished Summary
-	failed   error
-	unshared sync.Once // a cache that cannot be written was told of
+	unshared sync.Once        // a cache that cannot be written was told of
 }
 
 // job is a task on its way.
@@ -215,7 +207,7 @@ func writeInfo(dir *rootdir.Dir, run grade.Run, editions []datasets.Edition) err
 
 // Check says whether a task can be evaluated at all. The error is as in Submit.
 func (c Config) Check(t Task) error {
-	if _, err := newPlan(c.withDefaults(), t); err != nil {
+	if _, err := planToRun(c.withDefaults(), t); err != nil {
 		return err
 	}
 	c.RunID = cmp.Or(c.RunID, "run")
@@ -247,7 +239,7 @@ func named(run grade.Run, t Task) error {
 // Config.Check finds the same beforehand, but for the names of two patches that
 // would be one file's.
 func (e *Evaluator) Submit(t Task) error {
-	p, err := newPlan(e.config, t)
+	p, err := planToRun(e.config, t)
 	if err != nil {
 		return err
 	}
@@ -311,6 +303,15 @@ func (e *Evaluator) claim(p paths, t Task) error {
 	return nil
 }
 
+// lockFor lets one worker at a time work under a name: of two that have the same
+// patch, the second finds the verdict of the first.
+func (e *Evaluator) lockFor(name string) (unlock func()) {
+	value, _ := e.working.LoadOrStore(name, new(sync.Mutex))
+	mutex := value.(*sync.Mutex) //nolint:errcheck // the map has nothing else
+	mutex.Lock()
+	return mutex.Unlock
+}
+
 // superseded says that a later patch has taken the place of a job's.
 func (e *Evaluator) superseded(j *job) bool {
 	e.mu.Lock()
@@ -347,25 +348,19 @@ func (e *Evaluator) next(ctx context.Context) *job {
 
 // Wait takes no more patches, waits for those there are, and returns how all of
 // them ended. The error is about the folder of the run, and about nothing else.
-// A second call returns the same.
 func (e *Evaluator) Wait() (Summary, error) {
 	e.mu.Lock()
-	first := !e.closed
 	e.closed = true
 	e.changed.Broadcast()
 	e.mu.Unlock()
 	failed := e.workers.Wait()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !first {
-		return e.finished, e.failed
-	}
 	e.unhook()
 	e.stop(nil)
 	s, err := e.summaries()
-	e.finished, e.failed = s, errors.Join(failed, err)
 	e.config.Log.Emit(runner.Event{Type: runner.EvaluationFinished, Total: s.judged()})
-	return e.finished, e.failed
+	return s, errors.Join(failed, err)
 }
 
 // Run evaluates all tasks and returns how they ended.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/grade/script"
 	"github.com/minibench/mini/runner/grade/suspect"
 	"github.com/minibench/mini/runner/rootdir"
 	"github.com/minibench/mini/runner/verdicts"
@@ -49,13 +48,7 @@ type Again struct {
 // when the earlier verdicts are given up, and key seals records (Config.Key). The
 // verdict of a record without that seal rests on a log made elsewhere.
 func NewAgain(dir *rootdir.Dir, editions []datasets.Edition, now time.Time, key []byte) *Again {
-	again := newAgain(dir, editions, now, semaphore.NewWeighted(memory))
-	again.key = key
-	return again
-}
-
-func newAgain(dir *rootdir.Dir, editions []datasets.Edition, now time.Time, reading *semaphore.Weighted) *Again {
-	return &Again{dir: dir, editions: editions, now: now, reading: reading}
+	return &Again{dir: dir, editions: editions, now: now, key: key, reading: semaphore.NewWeighted(memory)}
 }
 
 // Judge gives the verdict of a record anew. What
@@ -66,7 +59,7 @@ func (again *Again) Judge(ctx context.Context, r verdicts.Record, in datasets.In
 	not := func(format string, args ...any) (Regrade, error) {
 		return Regrade{}, fmt.Errorf("%s %w: %s", r.Instance, ErrNotRegraded, fmt.Sprintf(format, args...))
 	}
-	p, err := newPlan(Config{Asset: noAsset}, Task{Instance: in})
+	p, err := newPlan(Config{}, Task{Instance: in})
 	if err != nil {
 		return Regrade{}, err
 	}
@@ -129,11 +122,6 @@ func (again *Again) Judge(ctx context.Context, r verdicts.Record, in datasets.In
 	return out, err
 }
 
-// noAsset stands for files that were there when the log was made.
-func noAsset(context.Context, datasets.Instance, script.Asset) ([]byte, error) {
-	return nil, errors.ErrUnsupported
-}
-
 // ofLog says that a flag is one of the log, and not of the patch.
 func ofLog(f suspect.Finding) bool { return f.File == "" }
 
@@ -167,7 +155,7 @@ func (g *regrading) judge(ctx context.Context, a *verdicts.Attempt) error {
 	if dir != g.paths.official.Dir && filepath.Dir(dir) != g.paths.further {
 		return fmt.Errorf("%.100q is no folder of its own", a.Dir) // a stranger's record leads elsewhere
 	}
-	files, was := filesIn(dir), a.Class
+	files, was := grade.FilesIn(dir), a.Class
 	report, err := g.plan.read(ctx, g.reading, g.dir, files.TestOutput, a)
 	if err != nil {
 		return err

@@ -83,7 +83,6 @@ func TestWhatChangedRunsAgain(t *testing.T) {
 		"network":   func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.Network = "bridge" },
 		"profile":   func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.Profile = "other" },
 		"mini":      func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.MiniVersion = "1.1" },
-		"limit":     func(b *bench, _ *fakeBoxes, _ *datasets.Instance, _ *string) { b.config.LogLimit = 1 << 20 },
 		"tests":     func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.PassToPass = in.PassToPass[1:] },
 		"script":    func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.EvalScript += "\nid" },
 		"parser":    func(_ *bench, _ *fakeBoxes, in *datasets.Instance, _ *string) { in.LogParser = "parse_log_pytest_v2" },
@@ -243,19 +242,6 @@ func TestNamesAreReserved(t *testing.T) {
 		if datasets.CheckID(e.Name()) == nil && e.Name() != "m.r1.json" { // which a model and a run id name
 			t.Errorf("an instance may be called %s", e.Name())
 		}
-	}
-}
-
-// TestTwoAtOnce: a folder is one evaluation's.
-func TestTwoAtOnce(t *testing.T) {
-	dir := t.TempDir()
-	folder, err := runner.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer folder.Close()
-	if _, err := runner.Open(dir); !errors.As(err, new(*runner.LockedError)) {
-		t.Errorf("the second one: %v", err)
 	}
 }
 

@@ -102,15 +102,8 @@ func (s *store) paths(run grade.Run, model, id string) (paths, error) {
 }
 
 // run is the folder of a further run.
-func (p paths) run(n int) grade.Files { return filesIn(filepath.Join(p.further, strconv.Itoa(n))) }
-
-// filesIn are the files of a run in a folder of any name.
-func filesIn(dir string) grade.Files {
-	at := func(name string) string { return filepath.Join(dir, name) }
-	return grade.Files{
-		Dir: dir, Patch: at("patch.diff"), Script: at("eval.sh"), Log: at("run_instance.log"),
-		TestOutput: at("test_output.txt"), Report: at("report.json"),
-	}
+func (p paths) run(n int) grade.Files {
+	return grade.FilesIn(filepath.Join(p.further, strconv.Itoa(n)))
 }
 
 // own is the record that is at a path, if there is one.
@@ -191,7 +184,7 @@ func (s *store) known(key string) (found, bool) {
 	}
 	s.mu.Unlock()
 	if ok && len(r.Runs) > 0 && s.root != nil {
-		f := found{record: r, files: filesIn(filepath.Join(s.dir, filepath.FromSlash(r.VerdictDir()))), path: path}
+		f := found{record: r, files: grade.FilesIn(filepath.Join(s.dir, filepath.FromSlash(r.VerdictDir()))), path: path}
 		if r.Basis.Key == key && complete(s.root, r, f.files) {
 			rel, _ := filepath.Rel(s.dir, path)
 			f.from = filepath.ToSlash(rel)
@@ -221,10 +214,10 @@ func (s *store) take(f found, key string, p paths) (ok bool, err error) {
 		}
 		defer from.Close() //nolint:errcheck // only read
 	}
-	if err := copyFiles(from, f.files, s.root, filesIn(aside)); err != nil {
+	if err := copyFiles(from, f.files, s.root, grade.FilesIn(aside)); err != nil {
 		return false, err
 	}
-	if now, ok := s.known(key); !ok || !now.same(f) || !complete(s.root, f.record, filesIn(aside)) {
+	if now, ok := s.known(key); !ok || !now.same(f) || !complete(s.root, f.record, grade.FilesIn(aside)) {
 		return false, nil
 	}
 	if f.path == p.record { // a further run of its own, which becomes the verdict's

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/grade/suspect"
 	"github.com/minibench/mini/runner/verdicts"
 )
 
@@ -191,12 +190,8 @@ func (s *Summary) add(r verdicts.Record, reused bool) {
 	if w := r.ResolvedWithoutSuspect; w != nil && *w != (r.Class == verdicts.Resolved) {
 		s.Swayed = append(s.Swayed, r.Instance)
 	}
-	seen := map[suspect.Flag]bool{}
-	for _, f := range r.Flags {
-		if !seen[f.Flag] {
-			seen[f.Flag] = true
-			s.Flags[string(f.Flag)]++
-		}
+	for _, name := range r.FlagNames() {
+		s.Flags[name]++
 	}
 }
 

@@ -24,7 +24,7 @@ const superseded = "superseded"
 // cause of ctx; then there is no record of what was not finished.
 func (e *Evaluator) judge(ctx context.Context, j *job) error {
 	// Of two patches under one name the later counts, whichever is begun first.
-	defer e.patches.take(j.paths.record)()
+	defer e.lockFor(j.paths.record)()
 	if e.superseded(j) {
 		e.config.Log.Emit(runner.Event{
 			Type: runner.Verdict, Instance: j.Instance.ID, Sample: j.Sample, ResultModel: j.Model,
@@ -62,7 +62,7 @@ func (e *Evaluator) verdict(ctx context.Context, j *job) (verdicts.Record, error
 		}
 		return r, e.store.write(j.paths, r)
 	}
-	defer e.patches.take(j.plan.basis.RowSHA256 + j.plan.basis.PatchSHA256)()
+	defer e.lockFor(j.plan.basis.RowSHA256 + j.plan.basis.PatchSHA256)()
 	r, err := e.reuse(ctx, j)
 	if err == nil && !r.Class.Final() {
 		r, err = e.first(ctx, j)
@@ -104,7 +104,8 @@ func (e *Evaluator) gradeForeign(ctx context.Context, j *job, own verdicts.Recor
 	run.Dir = e.relative(j.paths.official.Dir)
 	// Nothing else that it says is believed.
 	own = verdicts.Record{Format: verdicts.Format, Instance: own.Instance, Model: own.Model, RunID: j.run.ID(), Sample: j.further(), Basis: own.Basis, Runs: []verdicts.Attempt{run}}
-	g, err := newAgain(e.store.root, e.config.Editions, e.began, e.reading).Judge(ctx, own, j.Instance)
+	again := &Again{dir: e.store.root, editions: e.config.Editions, now: e.began, reading: e.reading}
+	g, err := again.Judge(ctx, own, j.Instance)
 	if ctx.Err() != nil {
 		return verdicts.Record{}, context.Cause(ctx)
 	}

@@ -66,15 +66,16 @@ func (r Run) Files(model, instanceID string) (Files, error) {
 	if err := checkName("instance id", instanceID, instanceID); err != nil {
 		return Files{}, err
 	}
-	dir := filepath.Join(r.Dir(), folder, instanceID)
+	return FilesIn(filepath.Join(r.Dir(), folder, instanceID)), nil
+}
+
+// FilesIn are the files of an evaluation in a folder of any name.
+func FilesIn(dir string) Files {
+	at := func(name string) string { return filepath.Join(dir, name) }
 	return Files{
-		Dir:        dir,
-		Patch:      filepath.Join(dir, "patch.diff"),
-		Script:     filepath.Join(dir, "eval.sh"),
-		Log:        filepath.Join(dir, "run_instance.log"),
-		TestOutput: filepath.Join(dir, "test_output.txt"),
-		Report:     filepath.Join(dir, "report.json"),
-	}, nil
+		Dir: dir, Patch: at("patch.diff"), Script: at("eval.sh"), Log: at("run_instance.log"),
+		TestOutput: at("test_output.txt"), Report: at("report.json"),
+	}
 }
 
 // Files are the paths of what the evaluation of one patch leaves.

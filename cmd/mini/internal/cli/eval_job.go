@@ -77,21 +77,14 @@ func (j *evalJob) judge(
 
 // todo are the rows that a container is needed for.
 func (j *evalJob) todo(ctx context.Context, c evaluate.Config) ([]datasets.Instance, error) {
-	known, err := c.Known(j.dir)
-	if err != nil {
-		return nil, err
-	}
+	known, err := c.Known(ctx, j.dir, j.tasks)
 	var todo []datasets.Instance
-	for _, t := range j.tasks {
-		class, err := known(ctx, t)
-		if err != nil {
-			return nil, err
-		}
+	for i, class := range known {
 		if class == "" || class.Failed() && c.RerunFailed > 0 {
-			todo = append(todo, t.Instance)
+			todo = append(todo, j.tasks[i].Instance)
 		}
 	}
-	return todo, nil
+	return todo, err
 }
 
 // announce says in two lines what is about to happen.
@@ -136,7 +129,7 @@ type evalResult struct {
 // conclude shows the score and picks how the command ends.
 func (j *evalJob) conclude(ctx context.Context, s Streams, sum evaluate.Summary, failed error) error {
 	e := report.Evaluation{
-		RunID: j.runID, Records: sum.Records, Unfinished: sum.Unfinished, Quarantined: sum.Quarantined,
+		RunID: j.runID, Records: sum.Records, Unfinished: sum.Unfinished,
 		IDs: j.ids(), Official: sum.Official, Now: time.Now(),
 	}
 	if j.patches.run != "" {

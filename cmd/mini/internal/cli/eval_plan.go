@@ -71,16 +71,13 @@ func (j *evalJob) plan(ctx context.Context) (evalPlan, error) {
 		defer done() //nolint:errcheck // it was only looked
 		c.Sandboxes = evalBoxes{&sandboxes{images: store}, evalConfig(j.cfg, j.dir, e.Network)}
 	}
-	known, err := c.Known(j.dir)
+	known, err := c.Known(ctx, j.dir, j.tasks)
 	if err != nil {
 		return p, err
 	}
 	var needed []images.Need
-	for _, t := range j.tasks {
-		item := plannedPatch{ID: t.Instance.ID, Sample: t.Sample, Model: t.Model, Image: t.Instance.ImageName()}
-		if item.Verdict, err = known(ctx, t); err != nil {
-			return p, err
-		}
+	for i, t := range j.tasks {
+		item := plannedPatch{ID: t.Instance.ID, Sample: t.Sample, Model: t.Model, Image: t.Instance.ImageName(), Verdict: known[i]}
 		p.Patches = append(p.Patches, item)
 		if item.Verdict == "" {
 			needed = append(needed, evalNeed(docker.Config{Platform: j.cfg.Environment.Platform}, t.Instance))
