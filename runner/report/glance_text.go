@@ -90,18 +90,21 @@ func (g Glance) headline() string {
 	if g.Instances == 0 && g.Dataset == "" { // there is no run.json
 		return "nothing has a result or a verdict here yet"
 	}
-	classes := map[trajectories.Class]int{}
+	var parts []string
 	for _, c := range g.Classes {
-		classes[c.Class] += c.Count
+		parts = append(parts, fmt.Sprintf("%d %s", c.Count, c.Class))
 	}
-	parts := counts(classes, 0)
 	if g.NotFinished > 0 {
 		parts = append(parts, fmt.Sprintf("%d not finished", g.NotFinished))
 	}
 	if g.NotStarted > 0 {
 		parts = append(parts, fmt.Sprintf("%d not started", g.NotStarted))
 	}
-	return headline(g.WithResult, g.Instances, parts)
+	text := fmt.Sprintf("%d of %d instances have a result", g.WithResult, g.Instances)
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
 }
 
 // about says what was run, in which sandboxes, and where its files are.
@@ -135,7 +138,7 @@ func (g Glance) next() string {
 	if left <= 0 || g.State == Working {
 		return ""
 	}
-	return fmt.Sprintf("%s without a result: the same command with -o %s runs what is left", Count(left, "instance"), quoted(g.Run))
+	return fmt.Sprintf("%s without a result: the same command with -o %s runs what is left", Count(left, "instance"), ShellWord(g.Run))
 }
 
 // writeShort shows a handful of instances one by one.
@@ -159,7 +162,7 @@ func (g Glance) writeShort(s *strings.Builder, width int) {
 		if note != "" {
 			outcome += ", " + note
 		}
-		row := append(g.figures(r), outcome+together(r))
+		row := append(figures(r), outcome+together(r))
 		if judged != nil {
 			row = append(row, cmp.Or(words(string(judged[r.ID])), "-"))
 		}
@@ -183,8 +186,8 @@ func (g Glance) writeShort(s *strings.Builder, width int) {
 }
 
 // figures is a row of such a table, before its outcome.
-func (g Glance) figures(r Row) []string {
-	return []string{r.ID, fmt.Sprint(r.AllSteps), g.costOf(r), span(r.Seconds)}
+func figures(r Row) []string {
+	return []string{r.ID, fmt.Sprint(r.AllSteps), Spent(r.Cost, r.CostKnown), span(r.Seconds)}
 }
 
 // together says how many attempts the figures of a row are of.
@@ -233,7 +236,7 @@ func (g Glance) writeLong(s *strings.Builder, width int) {
 		}
 		rows := [][]string{{ranking.name, "steps", "cost", "time", "outcome"}}
 		for _, r := range ranking.rows {
-			rows = append(rows, append(g.figures(r), cmp.Or(r.Status, "not finished")+together(r)))
+			rows = append(rows, append(figures(r), cmp.Or(r.Status, "not finished")+together(r)))
 		}
 		s.WriteString("\n" + Table(width, "irrrs", rows))
 	}
@@ -350,11 +353,11 @@ const statusWidth = 20
 
 // command is what shows one instance.
 func (g Glance) command(r Row) string {
-	return Printable("mini report " + quoted(g.Run) + " -i " + quoted(r.ID))
+	return Printable("mini report " + ShellWord(g.Run) + " -i " + ShellWord(r.ID))
 }
 
-// quoted is a word as a shell takes it.
-func quoted(s string) string {
+// ShellWord returns s as a shell takes it for one word.
+func ShellWord(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+=:@%,") == "" {
 		return s
 	}
@@ -405,11 +408,6 @@ func (g Glance) cost() string {
 	return fmt.Sprintf("%s, and what %s took, which is not known", money(t.Cost), Count(t.CostUnknown, "instance"))
 }
 
-// costOf is the cost in a row of a table.
-func (g Glance) costOf(r Row) string {
-	return Spent(r.Cost, r.CostKnown)
-}
-
 // Spent is what something cost, in few words; known is false where some of it is
 // not.
 func Spent(c model.Cost, known bool) string {
@@ -422,27 +420,4 @@ func Spent(c model.Cost, known bool) string {
 		return "-"
 	}
 	return money(c)
-}
-
-// headline is the first thing to know of a run.
-func headline(results, instances int, parts []string) string {
-	text := fmt.Sprintf("%d of %d instances have a result", results, instances)
-	if len(parts) > 0 {
-		text += ": " + strings.Join(parts, ", ")
-	}
-	return text
-}
-
-// counts are the classes that occur, in their order.
-func counts(classes map[trajectories.Class]int, notStarted int) []string {
-	var parts []string
-	for _, c := range classOrder {
-		if n := classes[c]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, c))
-		}
-	}
-	if notStarted > 0 {
-		parts = append(parts, fmt.Sprintf("%d not started", notStarted))
-	}
-	return parts
 }

@@ -87,7 +87,9 @@ func Verdicts(w io.Writer, t saved.Tally, width int) error {
 		s.WriteString(paragraph(text, width, 0, 4))
 	}
 	if judged := t.Judged(); judged > 0 && len(t.Shares) == 0 {
-		s.WriteString(paragraph(fmt.Sprintf("%s of %s that could be judged", Rate(t.Classes[saved.Resolved], judged), Count(judged, "log")), width, 0, 2))
+		rate := share(t.Classes[saved.Resolved], judged)
+		s.WriteString(paragraph(fmt.Sprintf("%s (95%% interval %s to %s) of %s that could be judged",
+			percent(rate.Rate), percent(rate.Low), percent(rate.High), Count(judged, "log")), width, 0, 2))
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
@@ -119,16 +121,6 @@ func classNote(t saved.Tally, class saved.Class) string {
 	return strings.Join(parts, ", ")
 }
 
-// Rate is a share with its 95% interval: "48.5% (95% interval 39.1% to 58.1%)".
-func Rate(successes, trials int) string {
-	low, high := grade.Interval(successes, trials)
-	share := 0.0
-	if trials > 0 {
-		share = float64(successes) / float64(trials)
-	}
-	return fmt.Sprintf("%.1f%% (95%% interval %.1f%% to %.1f%%)", 100*share, 100*low, 100*high)
-}
-
 // maxChanges bounds the verdicts that are named one by one; the JSON has all.
 const maxChanges = 20
 
@@ -137,10 +129,7 @@ const maxChanges = 20
 func Regraded(w io.Writer, r regrade.Result, unread []string, scores []Score, dry bool, width int) error {
 	var b strings.Builder
 	rows := [][]string{}
-	for i, c := range r.Changed {
-		if i == maxChanges {
-			break
-		}
+	for _, c := range r.Changed[:min(maxChanges, len(r.Changed))] {
 		rows = append(rows, []string{c.Instance + ":", words(string(c.From)) + " -> " + words(string(c.To)), c.Model})
 	}
 	b.WriteString(Table(width, "ils", rows))

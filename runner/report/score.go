@@ -2,8 +2,6 @@ package report
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/evaluate"
 	"github.com/minibench/mini/runner/grade"
-	"github.com/minibench/mini/runner/grade/suspect"
 	"github.com/minibench/mini/runner/verdicts"
 	"github.com/minibench/mini/trajectories"
 )
@@ -31,8 +28,6 @@ type Evaluation struct {
 	// Unfinished are instances that were submitted and have no record, as when
 	// the evaluation was stopped.
 	Unfinished []string
-	// Quarantined adds to what the records themselves say of the baseline.
-	Quarantined []evaluate.Quarantined
 	// Run is the run that the patches are from; nil when they are from elsewhere.
 	// It has costs, steps and times, and the instances without a result.
 	Run *runner.Run
@@ -162,14 +157,14 @@ func NewScore(e Evaluation) Score {
 		records = slices.DeleteFunc(records, func(r verdicts.Record) bool { return !slices.Contains(e.IDs, r.Instance) })
 	}
 	slices.SortFunc(records, func(a, b verdicts.Record) int { return datasets.Natural(a.Instance, b.Instance) })
-	t := scoring{Score: &s, rows: rows, quarantined: quarantine(e.Quarantined, records), classes: map[verdicts.Class]*ScoreClass{}, has: map[string]bool{}}
+	t := scoring{Score: &s, rows: rows, classes: map[verdicts.Class]*ScoreClass{}}
 	for _, r := range records {
 		t.add(r)
 	}
 	if len(s.Models) == 1 && isBaseline(s.Models[0]) {
 		s.Baseline = s.Models[0]
 	}
-	t.rest(e.Unfinished, e.IDs)
+	t.rest(e.Unfinished)
 	s.Instances = max(s.Instances, len(e.IDs), t.known+s.NoResult)
 	t.rates()
 	return s
@@ -178,12 +173,11 @@ func NewScore(e Evaluation) Score {
 // scoring is a Score in the making.
 type scoring struct {
 	*Score
-	rows        map[string]Row // of the run, by id; those with a record are taken out
-	quarantined map[string]evaluate.Quarantined
-	classes     map[verdicts.Class]*ScoreClass
-	has         map[string]bool // a record
-	known       int             // instances with a record, or that wait for one
-	peers       int             // resolved by what peers would have submitted as well
+	rows    map[string]Row // of the run, by id; those with a record are taken out
+	classes map[verdicts.Class]*ScoreClass
+	known   int // instances with a record, or that wait for one
+	peers   int // resolved by what peers would have submitted as well
+	trusted int // resolved, and not quarantined
 }
 
 func (t *scoring) add(r verdicts.Record) {
@@ -197,7 +191,6 @@ func (t *scoring) add(r verdicts.Record) {
 	if ok && !row.CostKnown {
 		t.CostUnknown++
 	}
-	t.has[r.Instance] = true
 	t.known++
 	c.Count++
 	c.IDs = append(c.IDs, r.Instance)
@@ -223,8 +216,10 @@ func (t *scoring) add(r verdicts.Record) {
 	case verdicts.Unstable, verdicts.Infrastructure, verdicts.Error:
 		t.Told = append(t.Told, Told{ID: r.Instance, Class: r.Class, Reason: r.Reason, Hint: r.Hint})
 	}
-	if q, ok := t.quarantined[r.Instance]; ok {
-		t.Quarantined = append(t.Quarantined, q)
+	if r.Quarantine() {
+		t.Quarantined = append(t.Quarantined, evaluate.Quarantined{Instance: r.Instance, Gold: r.Gold, Noop: r.Noop})
+	} else if r.Class == verdicts.Resolved {
+		t.trusted++
 	}
 }
 
@@ -233,16 +228,11 @@ func (t *scoring) suspect(r verdicts.Record) {
 	if len(r.Flags) > 0 {
 		t.Flagged++
 	}
-	seen := map[suspect.Flag]bool{}
-	for _, f := range r.Flags {
-		if seen[f.Flag] {
-			continue
-		}
-		seen[f.Flag] = true
+	for _, name := range r.FlagNames() {
 		if t.Flags == nil {
 			t.Flags = map[string]int{}
 		}
-		t.Flags[string(f.Flag)]++
+		t.Flags[name]++
 	}
 	if without := r.ResolvedWithoutSuspect; without != nil && *without != (r.Class == verdicts.Resolved) {
 		t.Swayed = append(t.Swayed, Swayed{ID: r.Instance, Class: r.Class, Resolved: *without})
@@ -250,13 +240,10 @@ func (t *scoring) suspect(r verdicts.Record) {
 }
 
 // rest sorts the instances without a record.
-func (t *scoring) rest(unfinished, asked []string) {
-	waiting, others := map[string]bool{}, map[string]bool{}
+func (t *scoring) rest(unfinished []string) {
+	waiting := map[string]bool{}
 	for _, id := range unfinished {
 		waiting[id] = true
-	}
-	for _, id := range slices.Concat(asked, slices.Collect(maps.Keys(t.rows))) {
-		others[id] = !t.has[id]
 	}
 	for id, row := range t.rows {
 		if row.Class.Counts() {
@@ -265,18 +252,8 @@ func (t *scoring) rest(unfinished, asked []string) {
 			t.NoResult++
 		}
 	}
-	for id := range waiting {
-		t.NotEvaluated = append(t.NotEvaluated, id)
-	}
-	slices.SortFunc(t.NotEvaluated, datasets.Natural)
+	t.NotEvaluated = slices.SortedFunc(maps.Keys(waiting), datasets.Natural)
 	t.known += len(t.NotEvaluated)
-	maps.Copy(others, waiting)
-	for id, without := range others {
-		if q, ok := t.quarantined[id]; ok && without {
-			t.Quarantined = append(t.Quarantined, q)
-		}
-	}
-	slices.SortFunc(t.Quarantined, func(a, b evaluate.Quarantined) int { return datasets.Natural(a.Instance, b.Instance) })
 }
 
 func (t *scoring) rates() {
@@ -300,23 +277,11 @@ func (t *scoring) rates() {
 	if len(t.Quarantined) == 0 || t.Baseline != "" {
 		return
 	}
-	for _, id := range t.classes[verdicts.Resolved].ids() {
-		if _, ok := t.quarantined[id]; ok {
-			resolved--
-		}
-	}
 	if t.Instances == len(t.Quarantined) {
 		return // a rate of nothing
 	}
-	trusted := share(resolved, t.Instances-len(t.Quarantined))
+	trusted := share(t.trusted, t.Instances-len(t.Quarantined))
 	t.Trusted = &trusted
-}
-
-func (c *ScoreClass) ids() []string {
-	if c == nil {
-		return nil
-	}
-	return c.IDs
 }
 
 // Count is how many instances ended in a class.
@@ -335,30 +300,11 @@ func (s Score) Complete() bool {
 	return len(s.NotEvaluated) == 0 && s.Count(verdicts.Infrastructure) == 0
 }
 
-// quarantine is who cannot be judged on this machine, by instance.
-func quarantine(known []evaluate.Quarantined, records []verdicts.Record) map[string]evaluate.Quarantined {
-	all := map[string]evaluate.Quarantined{}
-	for _, q := range known {
-		all[q.Instance] = q
-	}
-	for _, r := range records {
-		if _, ok := all[r.Instance]; !ok && r.Quarantine() {
-			all[r.Instance] = evaluate.Quarantined{Instance: r.Instance, Gold: r.Gold, Noop: r.Noop}
-		}
-	}
-	return all
-}
-
 // byCount are the names of counts, the highest first.
 func byCount(counts map[string]int) []string {
-	var names []string
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
-	return names
 }
 
 // Scores are the evaluations in the folder of a run, the newest last. With ids
@@ -510,15 +456,11 @@ func SubmissionsOf(run *runner.Run) Submissions {
 // has says that a verdict is on a submission of the run.
 func (s Submissions) has(r verdicts.Record) bool {
 	p, ok := s[r.Instance]
-	return ok && p.Model == r.Model && !s.stale(r)
+	return ok && r.IsOn(p)
 }
 
 // stale says that a verdict is on what the run's instance had submitted before.
 func (s Submissions) stale(r verdicts.Record) bool {
 	p, ok := s[r.Instance]
-	if !ok || p.Model != r.Model {
-		return false
-	}
-	sum := sha256.Sum256([]byte(p.Patch))
-	return r.Basis.PatchBytes != len(p.Patch) || p.Patch != "" && r.Basis.PatchSHA256 != hex.EncodeToString(sum[:])
+	return ok && p.Model == r.Model && !r.IsOn(p)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -128,9 +127,11 @@ func TestSmallScores(t *testing.T) {
 			verdict("a", verdicts.Resolved), verdict("b", verdicts.Unresolved), verdict("c", verdicts.Empty, func(r *verdicts.Record) { r.Seconds = 0 }),
 		}}},
 		{"stopped", report.Evaluation{
-			RunID: "first", Unfinished: []string{"b", "quarantined"}, IDs: []string{"a", "b", "c", "quarantined"},
-			Records:     []verdicts.Record{verdict("a", verdicts.Resolved), verdict("not-asked-for", verdicts.Resolved)},
-			Quarantined: []evaluate.Quarantined{{Instance: "quarantined", Gold: verdicts.TimedOut}},
+			RunID: "first", Unfinished: []string{"b"}, IDs: []string{"a", "b", "c", "quarantined"},
+			Records: []verdicts.Record{
+				verdict("a", verdicts.Resolved), verdict("not-asked-for", verdicts.Resolved),
+				verdict("quarantined", verdicts.Unresolved, func(r *verdicts.Record) { r.Gold = verdicts.TimedOut }),
+			},
 		}},
 		{"hostile", report.Evaluation{RunID: "first", Records: []verdicts.Record{
 			verdict("a\x1b[2J\u202e"+strings.Repeat("long", 40), verdicts.Unstable, because("one\ntwo")),
@@ -247,8 +248,7 @@ func TestBaselineScores(t *testing.T) {
 // Of nothing but quarantined instances there is no second rate.
 func TestNoneWithoutTheQuarantined(t *testing.T) {
 	s := report.NewScore(report.Evaluation{
-		RunID: "first", Records: []verdicts.Record{verdict("a", verdicts.Unresolved)},
-		Quarantined: []evaluate.Quarantined{{Instance: "a", Gold: verdicts.TimedOut}},
+		RunID: "first", Records: []verdicts.Record{verdict("a", verdicts.Unresolved, func(r *verdicts.Record) { r.Gold = verdicts.TimedOut })},
 	})
 	text := shown(t, func(b *bytes.Buffer) error { return s.Write(b, 80) }, 80)
 	if s.Trusted != nil || strings.Contains(text, "without the quarantined") || !strings.Contains(text, "1 quarantined here: a") {
@@ -267,18 +267,5 @@ func TestOfficialSummary(t *testing.T) {
 	writeFile(t, path, "{}")
 	if s := report.Scores(found, nil, nil, began); s[0].Official != path {
 		t.Errorf("%q, want %q", s[0].Official, path)
-	}
-}
-
-// The names in JSON are for good.
-func TestScoreJSON(t *testing.T) {
-	data, err := json.Marshal(report.NewScore(report.Evaluation{RunID: "first", Records: []verdicts.Record{verdict("a", verdicts.Resolved)}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{`"format":"mini-score-1"`, `"rate":{"resolved":1,"of":1,"rate":1,`, `"class":"resolved"`, `"ids":["a"]`} {
-		if !bytes.Contains(data, []byte(want)) {
-			t.Errorf("no %s in %s", want, data)
-		}
 	}
 }

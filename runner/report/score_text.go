@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -317,13 +318,8 @@ func (s Score) WriteRepos(w io.Writer, width int) error {
 	for _, id := range s.NotEvaluated {
 		add(id, false)
 	}
-	var names []string
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, datasets.Natural)
 	rows := [][]string{{"repository", "resolved", ""}}
-	for _, name := range names {
+	for _, name := range slices.SortedFunc(maps.Keys(counts), datasets.Natural) {
 		c := counts[name]
 		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", c.resolved, c.of), percent(float64(c.resolved) / float64(c.of))})
 	}

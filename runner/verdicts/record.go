@@ -220,9 +220,9 @@ func (r *Record) Conclude() {
 	}
 }
 
-// isOn says whether the verdict is on this prediction, and not on an earlier one
+// IsOn says whether the verdict is on this prediction, and not on an earlier one
 // of the same instance.
-func (r Record) isOn(p trajectories.Prediction) bool {
+func (r Record) IsOn(p trajectories.Prediction) bool {
 	return r.Instance == p.InstanceID && r.Model == p.Model && r.Basis.PatchBytes == len(p.Patch) &&
 		(p.Patch == "" || r.Basis.PatchSHA256 == PatchHash([]byte(p.Patch)))
 }

@@ -127,7 +127,7 @@ func Newest(all []Verdict, p trajectories.Prediction) *Verdict {
 	var found *Verdict
 	for i, v := range all {
 		switch {
-		case !v.isOn(p):
+		case !v.IsOn(p):
 		case found == nil, v.Own && !found.Own, v.Own == found.Own && v.Written.After(found.Written):
 			found = &all[i]
 		}
