@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -84,89 +83,86 @@ func Folder(ctx context.Context, c Config) (Result, error) {
 	}
 	defer root.Close() //nolint:errcheck // all is written
 	again := evaluate.NewAgain(root, c.Editions, c.Now, c.Key)
-	var mu sync.Mutex
+	all := slices.SortedFunc(slices.Values(c.Verdicts), func(a, b verdicts.Verdict) int {
+		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Model, b.Model), datasets.Natural(a.Instance, b.Instance))
+	})
+	done := make([]outcome, len(all))
 	var workers errgroup.Group
 	workers.SetLimit(runtime.GOMAXPROCS(0))
-	for _, v := range c.Verdicts {
+	for i, v := range all {
 		workers.Go(func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			now, renewed, err := c.one(ctx, root, again, v)
+			done[i] = c.one(ctx, root, again, v)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if failed, ok := errors.AsType[*writeError](err); ok {
+			if failed, ok := errors.AsType[*writeError](done[i].err); ok {
 				return failed
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			r.take(v, now, renewed, err)
 			return nil
 		})
 	}
-	err = workers.Wait()
-	r.sort()
-	if err == nil && !c.DryRun && len(r.Changed)+r.Renewed > 0 {
+	if err := workers.Wait(); err != nil {
+		return r, err
+	}
+	for i, v := range all {
+		r.take(v, done[i])
+	}
+	if !c.DryRun && len(r.Changed)+r.Renewed > 0 {
 		err = c.summarize(root, r.Records)
 	}
 	return r, err
 }
 
-// take enters what came of a verdict.
-func (r *Result) take(v, now verdicts.Verdict, renewed bool, err error) {
+// outcome is what came of a verdict: the one that counts now.
+type outcome struct {
+	now     verdicts.Verdict
+	renewed bool // something was, or would be, written
+	err     error
+}
+
+func (r *Result) take(v verdicts.Verdict, o outcome) {
 	switch {
-	case err != nil:
-		r.Kept = append(r.Kept, Kept{v.Instance, v.Model, v.RunID, v.Class, err.Error()})
-		r.Records = append(r.Records, v)
-		return
-	case now.Class != v.Class:
-		r.Changed = append(r.Changed, Change{v.Instance, v.Model, v.RunID, v.Class, now.Class, now.Reason})
-	case renewed:
+	case o.err != nil:
+		r.Kept = append(r.Kept, Kept{v.Instance, v.Model, v.RunID, v.Class, o.err.Error()})
+	case o.now.Class != v.Class:
+		r.Changed = append(r.Changed, Change{v.Instance, v.Model, v.RunID, v.Class, o.now.Class, o.now.Reason})
+	case o.renewed:
 		r.Renewed++
 	}
-	r.Records = append(r.Records, now)
+	r.Records = append(r.Records, o.now)
 }
 
-func (r *Result) sort() {
-	order := func(runA, modelA, a, runB, modelB, b string) int {
-		return cmp.Or(cmp.Compare(runA, runB), cmp.Compare(modelA, modelB), datasets.Natural(a, b))
-	}
-	slices.SortFunc(r.Changed, func(a, b Change) int { return order(a.RunID, a.Model, a.Instance, b.RunID, b.Model, b.Instance) })
-	slices.SortFunc(r.Kept, func(a, b Kept) int { return order(a.RunID, a.Model, a.Instance, b.RunID, b.Model, b.Instance) })
-	slices.SortFunc(r.Records, func(a, b verdicts.Verdict) int {
-		return order(a.RunID, a.Model, a.Instance, b.RunID, b.Model, b.Instance)
-	})
-}
-
-// one regrades a verdict. renewed says that something was, or would be,
-// written.
-func (c Config) one(ctx context.Context, root *rootdir.Dir, again *evaluate.Again, v verdicts.Verdict) (now verdicts.Verdict, renewed bool, err error) {
+// one regrades a verdict.
+func (c Config) one(ctx context.Context, root *rootdir.Dir, again *evaluate.Again, v verdicts.Verdict) outcome {
 	row, ok := c.Rows[v.Instance]
 	if !ok {
-		return v, false, fmt.Errorf("%s has no row in the dataset", v.Instance)
+		return outcome{now: v, err: fmt.Errorf("%s has no row in the dataset", v.Instance)}
 	}
 	g, err := again.Judge(ctx, v.Record, row)
 	if err != nil {
-		return v, false, err
+		return outcome{now: v, err: err}
 	}
+	renewed := false
 	for path, report := range g.Reports {
 		changed, err := c.replace(root, path, report)
 		if err != nil {
-			return v, false, &writeError{err}
+			return outcome{now: v, err: &writeError{err}}
 		}
 		renewed = renewed || changed
 	}
 	v.Record = g.Record
 	if v.Path == "" { // of another harness, which has no records
-		return v, renewed, nil
+		return outcome{now: v, renewed: renewed}
 	}
 	if g.Changed && !c.DryRun {
 		if err := verdicts.Write(root, v.Path, v.Record); err != nil {
-			return v, false, &writeError{err}
+			return outcome{now: v, err: &writeError{err}}
 		}
 	}
-	return v, renewed || g.Changed, nil
+	return outcome{now: v, renewed: renewed || g.Changed}
 }
 
 // writeError is a file that cannot be written. Going on would leave more of

@@ -15,6 +15,7 @@ import (
 	"github.com/minibench/mini/configs"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/control"
+	"github.com/minibench/mini/runner/report"
 )
 
 // exitNotRunning is mini ctl's own: nobody takes orders for that run, since it is
@@ -92,7 +93,7 @@ func runCtl(cmd *cobra.Command, out io.Writer, args []string, asJSON bool) error
 	}
 	reply, err := control.Ask(cmd.Context(), dir, q)
 	if over, ok := errors.AsType[*control.NotRunningError](err); ok {
-		return &codedError{fmt.Errorf("%w; mini report %s shows what there is", over, shellWord(dir)), exitNotRunning}
+		return &codedError{fmt.Errorf("%w; mini report %s shows what there is", over, report.ShellWord(dir)), exitNotRunning}
 	}
 	if err != nil {
 		return err
@@ -136,12 +137,12 @@ func ctlRun(dir string) error {
 		}
 	}
 	if above, id, within := runAbove(dir); within && id != "" {
-		return usagef("%s is of an instance of a run: mini ctl %s, and then what is to be done with %s", dir, shellWord(above), shellWord(id))
+		return usagef("%s is of an instance of a run: mini ctl %s, and then what is to be done with %s", dir, report.ShellWord(above), report.ShellWord(id))
 	} else if above := filepath.Dir(dir); within || !info.IsDir() && isRun(above) {
-		return usagef("%s belongs to a run: mini ctl %s", dir, shellWord(above))
+		return usagef("%s belongs to a run: mini ctl %s", dir, report.ShellWord(above))
 	}
 	if near := newestRun(dir); near != "" {
-		return usagef("%s holds runs, and is none itself; the newest one: mini ctl %s", dir, shellWord(near))
+		return usagef("%s holds runs, and is none itself; the newest one: mini ctl %s", dir, report.ShellWord(near))
 	}
 	if !info.IsDir() {
 		return usagef("%s is a file, and %w", dir, runner.ErrNoRun)

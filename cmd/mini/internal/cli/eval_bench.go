@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/minibench/mini/datasets"
 	"github.com/minibench/mini/env"
@@ -47,7 +48,7 @@ func (j *job) sayUngradable(w io.Writer) {
 
 func sayNoVerdicts(w io.Writer, class, dir string) {
 	_, _ = fmt.Fprintf(w, "mini: note: verdicts need containers, and the sandboxes are %s: the run itself works, and is not judged; mini eval -p %s does that later\n",
-		class, report.Printable(shellWord(dir))) // only for people
+		class, report.Printable(report.ShellWord(dir))) // only for people
 }
 
 func (j *job) evalConfig() evaluate.Config {
@@ -70,8 +71,8 @@ type judge struct {
 	releasing sync.WaitGroup
 	mu        sync.Mutex
 	holds     map[string]func() // by instance
-	pulling   int               // evaluations that wait for an image
-	pending   int               // submissions without a verdict
+	pulling   atomic.Int32      // evaluations that wait for an image
+	pending   atomic.Int32      // submissions without a verdict
 }
 
 // newJudge is nil where nothing is to be judged.
@@ -127,22 +128,16 @@ func (g *judge) submission(in datasets.Instance, sample int, p trajectories.Pred
 	if g.skip[in.ID] {
 		return
 	}
-	g.await(1)
+	g.pending.Add(1)
 	task := prediction(in, p)
 	if g.several {
 		task.Sample = sample
 	}
 	if err := g.evaluator.Submit(task); err != nil {
-		g.await(-1)
+		g.pending.Add(-1)
 		g.release(in.ID)
 		g.log.Emit(runner.Event{Type: runner.Warning, Instance: in.ID, Text: err.Error()})
 	}
-}
-
-func (g *judge) await(n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.pending += n
 }
 
 // event gives images back whose instance has its verdict, or will have none.
@@ -153,7 +148,7 @@ func (g *judge) event(e runner.Event) {
 	}
 	switch e.Type {
 	case runner.Verdict:
-		g.await(-1)
+		g.pending.Add(-1)
 		g.release(e.Instance)
 	case runner.AttemptFinished:
 		if e.Outcome != nil && !e.Outcome.Class.Counts() {
@@ -166,7 +161,7 @@ func (g *judge) event(e runner.Event) {
 // its own image nothing is held: what it waits for might be held for those
 // behind it. An image that is not held can always be pulled again.
 func (g *judge) hold(ctx context.Context, in datasets.Instance) {
-	wanted := func() bool { return !g.skip[in.ID] && g.pulling == 0 && g.holds[in.ID] == nil }
+	wanted := func() bool { return !g.skip[in.ID] && g.pulling.Load() == 0 && g.holds[in.ID] == nil }
 	g.mu.Lock()
 	ok := wanted()
 	g.mu.Unlock()
@@ -214,10 +209,7 @@ func (g *judge) wait(ctx context.Context, said io.Writer, failed error) (evaluat
 	if failed != nil {
 		g.stop()
 	}
-	g.mu.Lock()
-	n := g.pending
-	g.mu.Unlock()
-	if n > 0 && failed == nil && ctx.Err() == nil {
+	if n := int(g.pending.Load()); n > 0 && failed == nil && ctx.Err() == nil {
 		_, _ = fmt.Fprintf(said, "mini: the agent is done; %s still to be judged\n", report.Count(n, "patch")) // only for people
 	}
 	sum, err := g.evaluator.Wait()
@@ -236,15 +228,9 @@ type judging struct {
 // Start implements evaluate.Sandboxes.
 func (b judging) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
 	if here, err := b.images.Here(ctx, evalNeed(b.base, in)); err == nil && !here {
-		b.judge.count(1)
-		defer b.judge.count(-1)
+		b.judge.pulling.Add(1)
+		defer b.judge.pulling.Add(-1)
 		b.judge.letGo()
 	}
 	return b.evalBoxes.Start(ctx, in)
-}
-
-func (g *judge) count(n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.pulling += n
 }

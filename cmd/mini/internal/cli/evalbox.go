@@ -62,9 +62,7 @@ func (b evalBoxes) Start(ctx context.Context, in datasets.Instance) (env.Environ
 	if err != nil {
 		return nil, err // not a typed nil
 	}
-	e := &evalBox{Container: box, ended: b.forget}
-	b.remember(e)
-	return e, nil
+	return b.track(box), nil
 }
 
 // Identify implements evaluate.Identifying.
@@ -92,18 +90,6 @@ func (b evalBoxes) evalNeeds(rows []datasets.Instance) []images.Need {
 // evalNeed is the image that an instance is evaluated in: always its own.
 func evalNeed(c docker.Config, in datasets.Instance) images.Need {
 	return images.Need{Ref: in.ImageName(), Platform: c.Platform, For: in.ID}
-}
-
-// evalBox is a sandbox that says when it was closed.
-type evalBox struct {
-	*docker.Container
-	ended func(env.Environment)
-}
-
-// Close implements env.Environment.
-func (b *evalBox) Close(ctx context.Context) error {
-	defer b.ended(b)
-	return b.Container.Close(ctx)
 }
 
 // evaluating are the sandboxes in which the submissions of a run are judged.

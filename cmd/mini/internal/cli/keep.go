@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/docker"
 	"github.com/minibench/mini/env/scratch"
-	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/runner"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
@@ -45,7 +43,7 @@ func (c *container) Keep(ctx context.Context, attempt int) (string, error) {
 	}
 	enter := "mini shell -c environment.image=" + image
 	if c.run != "" {
-		enter = fmt.Sprintf("mini shell --run %s --attempt %d %s", shellWord(c.run), attempt, shellWord(c.instance))
+		enter = fmt.Sprintf("mini shell --run %s --attempt %d %s", report.ShellWord(c.run), attempt, report.ShellWord(c.instance))
 	}
 	return fmt.Sprintf("kept as the image %s; enter it with: %s", image, enter), nil
 }
@@ -98,20 +96,10 @@ func sayHowMany(w io.Writer, kept int, class, dir string) error {
 	}
 	how := "their folders are named above, and in events.jsonl"
 	if class == "docker" {
-		how = fmt.Sprintf("mini shell --run %[1]s INSTANCE opens one, mini clean --kept --run %[1]s removes them", shellWord(dir))
+		how = fmt.Sprintf("mini shell --run %[1]s INSTANCE opens one, mini clean --kept --run %[1]s removes them", report.ShellWord(dir))
 	}
 	_, err := fmt.Fprintf(w, "\nkept   %s; %s\n", report.Count(kept, "attempt"), how)
 	return err
 }
 
 var errNotKept = errors.New("this kind of sandbox leaves nothing behind")
-
-// shellWord is a name as a shell takes it for one word.
-func shellWord(s string) string {
-	if plainWord.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-var plainWord = lazyregexp.New(`^[\w@%+=:,./-]+$`)

@@ -103,24 +103,21 @@ func (o *gradeOptions) rowsOf(ctx context.Context, s Streams, dir string, found 
 	if err != nil {
 		return nil, nil, err
 	}
-	has, names := map[string]bool{}, []string{}
-	for _, src := range sources {
-		names = append(names, src.Name)
-		ids, err := datasets.IDs(ctx, src)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, id := range ids {
-			has[id] = true
-		}
+	known, err := idsOf(ctx, sources)
+	if err != nil {
+		return nil, nil, err
 	}
 	var sel datasets.Selection
 	for _, v := range found.Verdicts {
-		if has[v.Instance] && !slices.Contains(sel.IDs, v.Instance) {
+		if slices.Contains(known, v.Instance) && !slices.Contains(sel.IDs, v.Instance) {
 			sel.IDs = append(sel.IDs, v.Instance)
 		}
 	}
 	if len(sel.IDs) == 0 {
+		var names []string
+		for _, src := range sources {
+			names = append(names, src.Name)
+		}
 		return nil, nil, usagef("%s has none of the instances that %s has verdicts on; name the dataset with --subset", strings.Join(names, ", "), dir)
 	}
 	set, err := datasets.Load(ctx, sources, sel)

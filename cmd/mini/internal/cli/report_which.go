@@ -76,7 +76,7 @@ func runAbove(path string) (run, id string, ok bool) {
 	}
 	for range 3 { // RUN/<id>/attempts/<n>
 		id = filepath.Base(below)
-		run, below = parent(run), filepath.Dir(below)
+		run, below = filepath.Join(run, ".."), filepath.Dir(below)
 		if !isRun(below) {
 			continue
 		}
@@ -88,14 +88,6 @@ func runAbove(path string) (run, id string, ok bool) {
 		return run, "", true
 	}
 	return "", "", false
-}
-
-// parent is the folder above, in a path that may be "." or end in "..".
-func parent(path string) string {
-	if path = filepath.Clean(path); path == "." || filepath.Base(path) == ".." {
-		return filepath.Join(path, "..")
-	}
-	return filepath.Dir(path)
 }
 
 // isPeersRun goes by what mini-swe-agent leaves in the folder of a batch.

@@ -52,15 +52,16 @@ func (s *sandboxes) Start(ctx context.Context, in datasets.Instance) (env.Enviro
 	if err != nil {
 		return nil, err
 	}
-	t := &tracked{Environment: box, ended: s.forget}
-	s.remember(t)
-	return t, nil
+	return s.track(box), nil
 }
 
-func (s *sandboxes) remember(e env.Environment) {
+// track notes a sandbox until it is closed.
+func (s *sandboxes) track(box env.Environment) env.Environment {
+	t := &tracked{Environment: box, ended: s.forget}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live[e] = true
+	s.live[t] = true
+	return t
 }
 
 func (s *sandboxes) forget(e env.Environment) {
