@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,7 +86,11 @@ func TestInheritedCosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "fork.jsonl")
-	j, err := trajectories.Fork(path, trajectories.Header{Origin: &p.Origin}, p.Records)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := trajectories.ForkIn(f, trajectories.Header{Origin: &p.Origin}, p.Records)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -253,7 +253,11 @@ func TestABranchHasWorkedAllSittings(t *testing.T) {
 			}
 		}
 	}
-	j, err := trajectories.Fork(path, trajectories.Header{Origin: &p}, past)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := trajectories.ForkIn(f, trajectories.Header{Origin: &p}, past)
 	if err == nil {
 		err = j.Close()
 	}

@@ -92,10 +92,16 @@ func (t *Transcript) ChildrenOf(child int) []*Transcript {
 // that they were made within.
 func (t *Transcript) Asked() map[int][]Child {
 	asked := map[int][]Child{}
-	for r := range t.ran() {
-		for _, c := range r.Tools {
-			asked[r.Record] = append(asked[r.Record], c.Children()...)
+	add := func(ran []Ran) {
+		for _, r := range ran {
+			for _, c := range r.Tools {
+				asked[r.Record] = append(asked[r.Record], c.Children()...)
+			}
 		}
+	}
+	add(t.Setup)
+	for _, e := range t.Entries {
+		add(e.Ran)
 	}
 	return asked
 }

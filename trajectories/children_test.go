@@ -20,7 +20,4 @@ func TestAsked(t *testing.T) {
 	if len(asked[3]) != 1 || len(asked[7]) != 1 || asked[3][0].Journal != "a" || asked[7][0].Journal != "b" {
 		t.Errorf("%+v", asked)
 	}
-	if n := len(tr.Called()); n != 2 {
-		t.Errorf("%d calls", n)
-	}
 }

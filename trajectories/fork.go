@@ -7,47 +7,22 @@ import (
 	"os"
 )
 
-// Fork makes a new journal that goes on from a point of another one: after a
+// ForkIn makes a new journal that goes on from a point of another one: after a
 // header of its own, which says where it branches off, it has the other's records
 // up to there, as they are. So it can be read alone, and every record keeps its
-// number. It fails as Create does, and leaves no file where it fails.
-func Fork(path string, h Header, past iter.Seq2[Record, error]) (*Journal, error) {
-	if h.Origin == nil {
-		return nil, errNoOrigin
-	}
-	j, err := Create(path, h)
-	if err != nil {
-		return nil, err
-	}
-	if err := j.fork(h, past); err != nil {
-		return nil, errors.Join(err, os.Remove(path))
-	}
-	return j, nil
-}
-
-// ForkIn is Fork in a file as CreateIn takes it.
+// number. It takes the file as CreateIn does.
 func ForkIn(f *os.File, h Header, past iter.Seq2[Record, error]) (*Journal, error) {
 	if h.Origin == nil {
-		return nil, errors.Join(errNoOrigin, f.Close())
+		return nil, errors.Join(errors.New("fork journal: the header does not say where from"), f.Close())
 	}
 	j, err := CreateIn(f, h)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.fork(h, past); err != nil {
-		return nil, err
+	if err := j.repeat(past, h.Origin.Record); err != nil {
+		return nil, errors.Join(fmt.Errorf("fork journal: %w", err), j.Close())
 	}
 	return j, nil
-}
-
-var errNoOrigin = errors.New("fork journal: the header does not say where from")
-
-// fork repeats the records up to the header's origin. An error closes the journal.
-func (j *Journal) fork(h Header, past iter.Seq2[Record, error]) error {
-	if err := j.repeat(past, h.Origin.Record); err != nil {
-		return errors.Join(fmt.Errorf("fork journal: %w", err), j.Close())
-	}
-	return nil
 }
 
 // repeat writes records that stand in another journal, the header left out, up

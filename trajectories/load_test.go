@@ -138,23 +138,6 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseKeepsTimes(t *testing.T) {
-	for name, data := range map[string]string{"release 1": textBased, "release 2": toolCalls} {
-		got, err := trajectories.Parse("f", []byte(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, turn := range got.Turns {
-			if want := int64(1773603378500); turn.Role == model.Assistant && !turn.Time.IsZero() && turn.Time.UnixMilli() != want {
-				t.Errorf("%s: time %v", name, turn.Time)
-			} else if turn.Role == model.Assistant && !turn.Time.IsZero() {
-				return
-			}
-		}
-		t.Errorf("%s: no turn has a time", name)
-	}
-}
-
 func TestParseSaysWhatIsWrong(t *testing.T) {
 	tests := map[string]struct{ data, want string }{
 		"empty":         {"", "unexpected end"},
@@ -209,26 +192,6 @@ func TestLoadRealFiles(t *testing.T) {
 			}
 			t.Logf("%d turns, %d commands, %d results", len(got.Turns), commands, results)
 		})
-	}
-}
-
-func TestDerivedFilesLoad(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.traj.json")
-	if err := trajectories.Derive(sample(t), path); err != nil {
-		t.Fatal(err)
-	}
-	got, err := load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Format != trajectories.FormatV2 || got.Info.Submission != "diff --git a/x b/x\n" || len(got.Turns) != 7 {
-		t.Errorf("format %q, submission %q, %d turns", got.Format, got.Info.Submission, len(got.Turns))
-	}
-	if diff := cmp.Diff([]string{"cat data"}, got.Turns[4].Commands); diff != "" {
-		t.Error(diff)
-	}
-	if r := got.Turns[5].Result; r == nil || r.ExitCode != 3 {
-		t.Errorf("result %+v", r)
 	}
 }
 

@@ -28,10 +28,7 @@ type Prediction struct {
 // for JSON has no other text; the caller makes a binary patch of what is not. A null
 // patch is written as an empty one.
 func WritePredictions(path string, preds map[string]Prediction) error {
-	if err := checkPredictions(preds); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	err := atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return encodePredictions(w, preds) })
+	err := atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return EncodePredictions(w, preds) })
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -40,13 +37,6 @@ func WritePredictions(path string, preds map[string]Prediction) error {
 
 // EncodePredictions writes what WritePredictions does.
 func EncodePredictions(w io.Writer, preds map[string]Prediction) error {
-	if err := checkPredictions(preds); err != nil {
-		return err
-	}
-	return encodePredictions(w, preds)
-}
-
-func checkPredictions(preds map[string]Prediction) error {
 	for id, p := range preds {
 		if id == "" || p.InstanceID != id {
 			return fmt.Errorf("prediction of %q stands under %q", p.InstanceID, id)
@@ -55,10 +45,6 @@ func checkPredictions(preds map[string]Prediction) error {
 			return fmt.Errorf("the patch of %s is not valid UTF-8", id)
 		}
 	}
-	return nil
-}
-
-func encodePredictions(w io.Writer, preds map[string]Prediction) error {
 	if preds == nil {
 		preds = map[string]Prediction{}
 	}

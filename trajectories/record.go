@@ -165,9 +165,6 @@ const (
 	CauseCommand Cause = "command"
 )
 
-// Acts says whether commands belong to messages of this cause.
-func (c Cause) Acts() bool { return c == CauseReply || c == CauseCommand }
-
 // Message is one turn as the model saw or wrote it, byte for byte.
 type Message struct {
 	model.Message

@@ -26,34 +26,26 @@ const (
 // message and an empty exit status. Bytes that are not UTF-8 become U+FFFD; the
 // journal keeps them, and the provider's own responses, which the file has only
 // where the attempt's configuration asks for them (run.traj_response).
-func Derive(journal, path string) error { return derive(Read(journal), Branch(journal), path) }
+func Derive(journal, path string) error {
+	return atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return DeriveTo(w, journal) })
+}
 
 // DeriveTo is Derive to a writer.
-func DeriveTo(w io.Writer, journal string) error {
-	s, err := summarize(Read(journal))
-	if err == nil {
-		err = s.write(w, Branch(journal))
-	}
-	if err != nil {
-		return fmt.Errorf("derive trajectory: %w", err)
-	}
-	return nil
-}
+func DeriveTo(w io.Writer, journal string) error { return derive(w, Read(journal), Branch(journal)) }
 
 // DeriveFrom is Derive for records that can be gone through twice.
 func DeriveFrom(records iter.Seq2[Record, error], path string) error {
-	return derive(records, records, path)
+	return atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return derive(w, records, records) })
 }
 
 // derive counts all records, and writes those of the conversation.
-func derive(all, conversation iter.Seq2[Record, error], path string) error {
+func derive(w io.Writer, all, conversation iter.Seq2[Record, error]) error {
 	s, err := summarize(all)
+	if err == nil {
+		err = s.write(w, conversation)
+	}
 	if err != nil {
 		return fmt.Errorf("derive trajectory: %w", err)
-	}
-	err = atomicfile.WriteFunc(path, 0o644, func(w io.Writer) error { return s.write(w, conversation) })
-	if err != nil {
-		return fmt.Errorf("derive trajectory %s: %w", path, err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package trajectories
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -114,10 +115,7 @@ func (t *translator) translate(r Record) (*trajMessage, error) {
 }
 
 func (t *translator) exit(o Outcome) *trajMessage {
-	text := string(o.Submission)
-	if text == "" {
-		text = o.ExitStatus
-	}
+	text := cmp.Or(string(o.Submission), o.ExitStatus)
 	extra := exitExtra{Status: o.ExitStatus, Submission: string(o.Submission)}
 	if x := t.execution; t.imported && x != nil && t.reply != nil {
 		e := x.observation(x.Start.Add(time.Duration(x.Duration)))
@@ -190,16 +188,16 @@ func (t *translator) answer(m Message, at time.Time) replyExtra {
 			e.Response = c.response()
 		}
 	}
-	ids := actionIDs(m)
+	ids := ActionIDs(m)
 	for i, command := range m.Actions {
 		e.Actions = append(e.Actions, trajAction{Command: command, CallID: ids[i]})
 	}
 	return e
 }
 
-// actionIDs are the tool calls that a reply's actions were found in: one each,
+// ActionIDs are the tool calls that a reply's actions were found in: one each,
 // in order, or else those that hold their commands.
-func actionIDs(m Message) []string {
+func ActionIDs(m Message) []string {
 	ids := make([]string, len(m.Actions))
 	if len(m.Calls) == len(m.Actions) {
 		for i, c := range m.Calls {

@@ -79,33 +79,6 @@ type Called struct {
 	ToolCall
 }
 
-// Called are all calls of tools whose commands came to their end, in order.
-func (t *Transcript) Called() []Called {
-	var all []Called
-	for ran := range t.ran() {
-		all = append(all, ran.Tools...)
-	}
-	return all
-}
-
-// ran are all commands, in order.
-func (t *Transcript) ran() iter.Seq[Ran] {
-	return func(yield func(Ran) bool) {
-		for _, ran := range t.Setup {
-			if !yield(ran) {
-				return
-			}
-		}
-		for _, e := range t.Entries {
-			for _, ran := range e.Ran {
-				if !yield(ran) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Gather reads a whole attempt. The first error of the records ends it, with
 // what was read so far: of a damaged journal the beginning is still there.
 func Gather(records iter.Seq2[Record, error]) (*Transcript, error) {

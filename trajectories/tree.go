@@ -63,26 +63,6 @@ func Ordered(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
 	}
 }
 
-// InOrder is Ordered for records of which some were left out on the way: ids only
-// grow, and so nothing can follow itself.
-func InOrder(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		last := 0
-		for r, err := range records {
-			switch {
-			case err != nil:
-			case r.ID <= last:
-				err = fmt.Errorf("record %d stands after record %d", r.ID, last)
-			case r.Parent >= r.ID || r.Parent < 0 || r.Parent == 0 && last > 0:
-				err = fmt.Errorf("record %d follows record %d, which does not stand before it", r.ID, r.Parent)
-			}
-			if last = r.ID; !yield(r, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
 // tree is how the records of a journal follow each other.
 type tree struct {
 	last  int // the newest record

@@ -1,6 +1,7 @@
 package trajectories
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -64,10 +65,7 @@ func (m *trajTurn) restateReply() error {
 				err = appendText(&reasoning, item.Content)
 			}
 		case "function_call":
-			call := turnCall{ID: item.CallID}
-			if call.ID == "" {
-				call.ID = item.ID
-			}
+			call := turnCall{ID: cmp.Or(item.CallID, item.ID)}
 			call.Function.Name, call.Function.Arguments = item.Name, item.Arguments
 			m.ToolCalls = append(m.ToolCalls, call)
 		}

@@ -59,12 +59,6 @@ func (v *View) Rewind(record int) {
 	}
 }
 
-// Whole says whether nothing is replaced.
-func (v *View) Whole() bool { return len(v.replaced) == 0 }
-
-// Compactions is how many of them were made.
-func (v *View) Compactions() int { return len(v.made) }
-
 // Messages are those that are shown. They are not to be changed; what is added to
 // the view later is not among them.
 func (v *View) Messages() []model.Message { return v.shown[:len(v.shown):len(v.shown)] }
@@ -207,7 +201,7 @@ func (v *View) parts(c *Context) []ContextPart {
 // understood: the journal's own messages by their records, others as they are.
 // It is nil where that is every message so far.
 func (v *View) explained(c *Context) *Context {
-	if v.Whole() && (c == nil || c.Tail == "") {
+	if len(v.replaced) == 0 && (c == nil || c.Tail == "") {
 		return c
 	}
 	parts := []ContextPart{{From: 1, To: int(^uint(0) >> 1)}}

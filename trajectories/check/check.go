@@ -10,6 +10,7 @@ package check
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -169,29 +170,24 @@ func KindOf(name string, head []byte) Kind {
 
 // document checks what is one JSON document.
 func (r *Report) document(name string, data []byte, o Options) {
-	var root struct {
-		Schema   *json.RawMessage `json:"schema_version"`
-		Format   present          `json:"trajectory_format"`
-		Messages present          `json:"messages"`
-		Steps    present          `json:"steps"`
-		Agent    present          `json:"agent"`
-	}
-	trimmed := bytes.TrimSpace(data)
+	var root map[string]json.RawMessage
 	err := json.Unmarshal(data, &root)
+	has := func(name string) bool { return root[name] != nil }
+	version := root["schema_version"]
 	kind := Unknown
 	switch {
-	case bytes.HasPrefix(trimmed, []byte("[")):
+	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")):
 		kind = Messages
-	case root.Schema != nil, bool(root.Steps && root.Agent):
+	case has("schema_version") && string(version) != "null", has("steps") && has("agent"):
 		kind = ATIF
-	case bool(root.Format), bool(root.Messages):
+	case has("trajectory_format"), has("messages"):
 		kind = Traj
 	case err != nil:
 		kind = KindOf(name, data[:min(len(data), peek)])
 	}
 	switch kind {
 	case ATIF:
-		r.atif(root.Schema, data, o.ATIF)
+		r.atif(version, data, o.ATIF)
 	case Traj, Messages:
 		r.traj(data)
 	default:
@@ -203,27 +199,13 @@ func (r *Report) document(name string, data []byte, o Options) {
 	}
 }
 
-// present says that a field is there, whatever it is.
-type present bool
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *present) UnmarshalJSON([]byte) error {
-	*p = true
-	return nil
-}
-
-func (r *Report) atif(schema *json.RawMessage, data []byte, e atif.Edition) {
-	if e == 0 {
-		e = atif.Newest
-	}
+func (r *Report) atif(schema json.RawMessage, data []byte, e atif.Edition) {
 	r.Format = "ATIF"
-	if schema != nil {
-		var version string
-		if json.Unmarshal(*schema, &version) == nil && len(version) < 20 {
-			r.Format = version
-		}
+	var version string
+	if json.Unmarshal(schema, &version) == nil && version != "" && len(version) < 20 {
+		r.Format = version
 	}
-	for _, p := range atif.Check(data, e) {
+	for _, p := range atif.Check(data, cmp.Or(e, atif.Newest)) {
 		r.problem(0, p.Path, "%s", p.Reason)
 	}
 }

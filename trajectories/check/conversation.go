@@ -42,21 +42,11 @@ func (c *conversation) hear(line int, r trajectories.Record, data any, sound boo
 		c.problem(line, "type", "the outcome in line %d is the last record of an attempt, but for one that is resumed", c.outcome)
 		c.outcome = 0 // is said
 	}
-	if call, ok := data.(*trajectories.Call); ok {
-		if r.Type == trajectories.TypeCall {
-			c.calls++
-		}
-		if !c.header.Inherited(r.ID) { // else it was paid for there
-			c.usage, c.cost = c.usage.Add(call.Usage), c.cost+call.Cost
-		}
-	}
-	if spent, ok := data.(*trajectories.Spent); ok { // a child's call
-		if !spent.Summary {
-			c.calls++
-		}
-		if !c.header.Inherited(r.ID) {
-			c.usage, c.cost = c.usage.Add(spent.Usage), c.cost+spent.Cost
-		}
+	switch d := data.(type) {
+	case *trajectories.Call:
+		c.paid(r, d.Usage, d.Cost)
+	case *trajectories.Spent: // a child's call
+		c.paid(r, d.Usage, d.Cost)
 	}
 	if !sound {
 		c.unread() // what it was the beginning of cannot be told
@@ -97,6 +87,16 @@ func (c *conversation) hear(line int, r trajectories.Record, data any, sound boo
 		if sound {
 			c.last(line, d)
 		}
+	}
+}
+
+// paid counts a call of the attempt's, or of a child's.
+func (c *conversation) paid(r trajectories.Record, u model.Usage, cost model.Cost) {
+	if trajectories.IsStep(r) {
+		c.calls++
+	}
+	if !c.header.Inherited(r.ID) { // else it was paid for there
+		c.usage, c.cost = c.usage.Add(u), c.cost+cost
 	}
 }
 

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -114,9 +115,7 @@ func (r *Report) traj(data []byte) {
 		return
 	}
 	t.Read(read, &f)
-	if f.Format != "" {
-		r.Format = f.Format
-	}
+	r.Format = cmp.Or(f.Format, r.Format)
 	if string(f.Info.Stats.Cost) == "null" {
 		r.note(0, "info.model_stats.instance_cost", "nobody knows what it cost")
 	} else if kind := trajectories.KindOf(f.Info.Stats.Cost); kind != "a number" && kind != "nothing" {

@@ -27,7 +27,8 @@ func readATIF(src source, data []byte) (*File, error) {
 			f.Header.InstanceID += fmt.Sprintf("-%d", src.row)
 		}
 	}
-	records, lost := doc.Records, doc.Lost
+	records := doc.Records
+	f.Lost = doc.Lost
 	for i, r := range records {
 		switch r.Type {
 		case trajectories.TypeHeader:
@@ -41,15 +42,11 @@ func readATIF(src source, data []byte) (*File, error) {
 				from.SHA256, from.Row, from.File = src.sha256, src.row, src.base()
 				records[i].Data, err = trajectories.Encode(from)
 			}
-			f.SHA256, f.Row, lost = from.SHA256, from.Row, from.Lost
+			f.SHA256, f.Row, f.Lost = from.SHA256, from.Row, from.Lost
 		}
 		if err != nil {
 			return nil, fmt.Errorf("record %d: %w", r.ID, err)
 		}
-	}
-	f.Lost = lost
-	for _, text := range lost {
-		f.Losses = append(f.Losses, lossOf(text))
 	}
 	f.Records = sequence(records)
 	for _, child := range doc.Children {

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -112,15 +113,7 @@ type ending struct {
 // end adds the outcome. A file that does not say how its attempt ended gives
 // none: then the attempt has no result.
 func (b *builder) end(e ending) {
-	if e.steps == 0 {
-		e.steps = b.replies
-	}
-	if e.cost == nil {
-		e.cost = &b.cost
-	}
-	if e.usage == nil {
-		e.usage = &b.usage
-	}
+	e.steps, e.cost, e.usage = cmp.Or(e.steps, b.replies), cmp.Or(e.cost, &b.cost), cmp.Or(e.usage, &b.usage)
 	if *e.cost != 0 {
 		e.usage.Unpriced = 0 // the total is known all the same
 	}
@@ -166,7 +159,7 @@ func (b *builder) done() (*File, error) {
 	records = append(records, b.body...)
 	return &File{
 		Format: b.from.Format, Header: b.header, SHA256: b.src.sha256, Row: b.src.row,
-		Losses: b.losses, Lost: b.from.Lost, Records: sequence(records),
+		Lost: b.from.Lost, Records: sequence(records),
 	}, nil
 }
 

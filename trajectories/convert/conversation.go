@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -92,42 +93,15 @@ func (c *conversation) reply(t *trajectories.Turn, d details) {
 		raw = without(t.Raw, "extra")
 	}
 	m := c.plain(t, d)
-	if len(d.Kept) == 0 {
-		m.Kept = nil
-	}
 	call := c.call(raw, d, t.Time)
 	c.sent(call)
 	c.b.reply(m, commands, call, t.Time)
 	c.replied, c.open = true, true
 	c.pending = c.pending[:0]
-	for i, command := range commands {
-		a := action{command: command}
-		if len(t.Calls) == len(commands) {
-			a.callID = t.Calls[i].ID
-		}
-		c.pending = append(c.pending, a)
-	}
-	if len(t.Calls) != len(commands) {
-		c.nameActions(t.Calls)
+	for i, id := range trajectories.ActionIDs(trajectories.Message{Message: m, Actions: commands}) {
+		c.pending = append(c.pending, action{commands[i], id})
 	}
 	c.single = len(commands) == 1
-}
-
-// nameActions finds the calls that hold the commands, where not all do.
-func (c *conversation) nameActions(calls []model.Call) {
-	next := 0
-	for _, call := range calls {
-		var args struct {
-			Command string `json:"command"`
-		}
-		if next == len(c.pending) {
-			return
-		}
-		if json.Unmarshal([]byte(call.Arguments), &args) == nil && args.Command == c.pending[next].command {
-			c.pending[next].callID = call.ID
-			next++
-		}
-	}
 }
 
 // call is what the file says of a query; nil where that is nothing.
@@ -136,10 +110,7 @@ func (c *conversation) call(raw json.RawMessage, d details, at time.Time) *traje
 		return nil
 	}
 	a, usage := readResponse(raw)
-	call := &trajectories.Call{Usage: usage, Model: a.Model, Raw: raw}
-	if d.Extra.Model != "" {
-		call.Model = d.Extra.Model
-	}
+	call := &trajectories.Call{Usage: usage, Model: cmp.Or(d.Extra.Model, a.Model), Raw: raw}
 	if len(a.Choices) > 0 {
 		call.Finish = a.Choices[0].Finish
 	}

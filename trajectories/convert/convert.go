@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 
+	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -29,10 +31,9 @@ type File struct {
 	// imported has those of what it was made from.
 	SHA256 string
 	Row    int
-	// Losses are what has no place in a journal; Lost is the same as sentences,
-	// as in the import record, where there is one.
-	Losses []Loss
-	Lost   []string
+	// Lost names what has no place in a journal, a sentence each, as in the import
+	// record, where there is one. LossOf takes a sentence apart.
+	Lost []string
 	// Records are those of a journal, the header first. They can be gone
 	// through again. Those of a journal come from its file, record by record;
 	// other formats are held in memory.
@@ -53,6 +54,18 @@ func (l Loss) String() string {
 		return l.What
 	}
 	return fmt.Sprintf("%s (%d times)", l.What, l.Times)
+}
+
+var counted = lazyregexp.New(`^(.*) \((\d+) times\)$`)
+
+// LossOf reads what Loss.String wrote.
+func LossOf(text string) Loss {
+	if m := counted.FindStringSubmatch(text); m != nil {
+		if n, err := strconv.Atoi(m[2]); err == nil {
+			return Loss{What: m[1], Times: n}
+		}
+	}
+	return Loss{What: text, Times: 1}
 }
 
 // ErrUnknown is wrapped by the error for a file that is whole, and of no format

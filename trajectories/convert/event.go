@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -16,7 +17,6 @@ type event struct {
 	ID          json.RawMessage `json:"id"`
 	Time        string          `json:"timestamp"`
 	Source      string          `json:"source"`
-	Message     string          `json:"message"`
 	Cause       json.RawMessage `json:"cause"`
 	Action      string          `json:"action"`
 	Observation string          `json:"observation"`
@@ -28,27 +28,21 @@ type event struct {
 }
 
 type eventArgs struct {
-	Command  string          `json:"command"`
-	Input    json.RawMessage `json:"is_input"`
-	Content  string          `json:"content"`
-	Thought  string          `json:"thought"`
-	Final    string          `json:"final_thought"`
-	Tools    json.RawMessage `json:"tools"`
-	Version  string          `json:"openhands_version"`
-	Images   []string        `json:"image_urls"`
-	Code     string          `json:"code"`
-	Agent    string          `json:"agent_class"`
-	Hidden   bool            `json:"hidden"`
-	Finished json.RawMessage `json:"task_completed"`
+	Command string          `json:"command"`
+	Input   json.RawMessage `json:"is_input"`
+	Content string          `json:"content"`
+	Thought string          `json:"thought"`
+	Final   string          `json:"final_thought"`
+	Tools   json.RawMessage `json:"tools"`
+	Version string          `json:"openhands_version"`
+	Images  []string        `json:"image_urls"`
 }
 
 type eventExtras struct {
 	ExitCode *int   `json:"exit_code"`
 	State    string `json:"agent_state"`
 	Metadata struct {
-		ExitCode *int   `json:"exit_code"`
-		Prefix   string `json:"prefix"`
-		Suffix   string `json:"suffix"`
+		ExitCode *int `json:"exit_code"`
 	} `json:"metadata"`
 }
 
@@ -139,7 +133,7 @@ func (r *eventReader) take(raw json.RawMessage) error {
 	case e.Source == "agent" && e.Action != "" && e.Action != "system":
 		r.acted(e)
 	case e.Action == "system":
-		r.b.from.AgentVersion = firstOf(e.Args.Version, r.b.from.AgentVersion)
+		r.b.from.AgentVersion = cmp.Or(e.Args.Version, r.b.from.AgentVersion)
 		r.b.header.Tools = readTools(e.Args.Tools)
 		r.b.message(model.Message{Role: model.System, Content: e.Args.Content}, trajectories.CausePrompt, when(e.Time))
 	case e.Action == "message":
@@ -160,7 +154,7 @@ func (r *eventReader) passed(name string) {
 }
 
 func (e event) name() string {
-	return firstOf(e.Observation, e.Action, "without a kind")
+	return cmp.Or(e.Observation, e.Action, "without a kind")
 }
 
 func (r *eventReader) user(m model.Message, at time.Time) {
@@ -226,7 +220,7 @@ func (r *eventReader) message(e event) (m model.Message, a answered, same bool) 
 		}
 	}
 	r.reply = ""
-	m = model.Message{Role: model.Assistant, Content: firstOf(e.Args.Thought, e.Args.Content, e.Args.Final)}
+	m = model.Message{Role: model.Assistant, Content: cmp.Or(e.Args.Thought, e.Args.Content, e.Args.Final)}
 	if e.Tool != nil {
 		m.Calls = []model.Call{{ID: e.Tool.ID, Name: e.Tool.Name, Arguments: "{}"}}
 		r.b.lose("the arguments of a call of a tool are not in the file", 1)

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -23,7 +24,6 @@ type sdkEvent struct {
 	CallID   string          `json:"tool_call_id"`
 	ToolName string          `json:"tool_name"`
 	Response string          `json:"llm_response_id"`
-	ActionID string          `json:"action_id"`
 	Error    string          `json:"error"`
 	Rejected string          `json:"rejection_reason"`
 }
@@ -45,7 +45,7 @@ type sdkCall struct {
 }
 
 func (c sdkCall) call() model.Call {
-	out := model.Call{ID: c.ID, Name: firstOf(c.Name, c.Function.Name)}
+	out := model.Call{ID: c.ID, Name: cmp.Or(c.Name, c.Function.Name)}
 	raw := c.Arguments
 	if len(raw) == 0 {
 		raw = c.Function.Arguments
@@ -108,11 +108,8 @@ func (r *eventReader) sdk(kind string, raw json.RawMessage) error {
 	case "ActionEvent":
 		r.sdkAction(e.sdkEvent)
 	case "ObservationEvent":
-		content := firstOf(sdkContent(e.Observation.Content), sdkContent(e.Observation.Output))
-		code := e.Observation.ExitCode
-		if code == nil {
-			code = e.Observation.Metadata.ExitCode
-		}
+		content := cmp.Or(sdkContent(e.Observation.Content), sdkContent(e.Observation.Output))
+		code := cmp.Or(e.Observation.ExitCode, e.Observation.Metadata.ExitCode)
 		r.sdkObservation(e.sdkEvent, content, code, e.Observation.TimedOut)
 	case "AgentErrorEvent":
 		r.sdkRefusal(e.Error, e.CallID, trajectories.CauseFormatError, at)
@@ -142,7 +139,7 @@ func (r *eventReader) sdkAction(e sdkEvent) {
 	call := model.Call{ID: e.CallID, Name: e.ToolName, Arguments: "{}"}
 	if e.Call != nil {
 		call = e.Call.call()
-		call.ID = firstOf(call.ID, e.CallID)
+		call.ID = cmp.Or(call.ID, e.CallID)
 	}
 	if call.Name == "finish" || strings.HasSuffix(call.Name, "FinishTool") {
 		r.status = "finish"

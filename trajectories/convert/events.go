@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +11,6 @@ import (
 	"github.com/minibench/mini/model"
 )
 
-// formatOpenHands is what mini calls the events of OpenHands.
-const formatOpenHands = "openhands"
-
 // readHistory reads a line of OpenHands' output.jsonl: an instance with the
 // events of its history.
 func readHistory(src source, data []byte) (*File, error) {
@@ -20,8 +18,7 @@ func readHistory(src source, data []byte) (*File, error) {
 		ID       string            `json:"instance_id"`
 		History  []json.RawMessage `json:"history"`
 		Metadata struct {
-			Agent string `json:"agent_class"`
-			LLM   struct {
+			LLM struct {
 				Model string `json:"model"`
 			} `json:"llm_config"`
 			LLM1 struct {
@@ -32,9 +29,9 @@ func readHistory(src source, data []byte) (*File, error) {
 			Cost *model.Cost `json:"accumulated_cost"`
 		} `json:"metrics"`
 		Result struct {
-			Patch *string `json:"git_patch"`
+			Patch string `json:"git_patch"`
 		} `json:"test_result"`
-		Error *string `json:"error"`
+		Error string `json:"error"`
 	}
 	if err := json.Unmarshal(data, &row); err != nil {
 		return nil, explain(err)
@@ -42,21 +39,15 @@ func readHistory(src source, data []byte) (*File, error) {
 	if len(row.History) == 0 {
 		return nil, errors.New("the history is empty")
 	}
-	b := newBuilder(src, formatOpenHands)
-	b.header.InstanceID, b.header.ModelName = row.ID, firstOf(row.Metadata.LLM.Model, row.Metadata.LLM1.Model)
+	b := newBuilder(src, string(formatEvents))
+	b.header.InstanceID, b.header.ModelName = row.ID, cmp.Or(row.Metadata.LLM.Model, row.Metadata.LLM1.Model)
 	b.lose("the row of the dataset and the instruction, beside the history", b2i(mentions(data, "instance", "instruction")))
 	b.extra(data, "history", "instance_id", "instruction", "instance")
 	r := newEventReader(b)
 	if err := r.read(row.History); err != nil {
 		return nil, fmt.Errorf("history%w", err)
 	}
-	e := ending{status: r.status, cost: row.Metrics.Cost, worktree: true}
-	if row.Error != nil {
-		e.err = *row.Error
-	}
-	if row.Result.Patch != nil {
-		e.submission = *row.Result.Patch
-	}
+	e := ending{status: r.status, submission: row.Result.Patch, cost: row.Metrics.Cost, worktree: true, err: row.Error}
 	if e.err != "" {
 		e.status = statusOfError(e.err)
 	} else if e.status == "" {
@@ -67,9 +58,9 @@ func readHistory(src source, data []byte) (*File, error) {
 
 // readEvents reads the bare list of events.
 func readEvents(src source, list []json.RawMessage) (*File, error) {
-	r := newEventReader(newBuilder(src, formatOpenHands))
+	r := newEventReader(newBuilder(src, string(formatEvents)))
 	if err := r.read(list); err != nil {
-		return nil, fmt.Errorf("%w", err)
+		return nil, err
 	}
 	return r.end(ending{status: r.status})
 }
@@ -95,15 +86,6 @@ func statusOfError(text string) string {
 		}
 	}
 	return "error"
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 // when reads a time as Python writes it; one without a zone is taken for UTC.

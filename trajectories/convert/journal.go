@@ -6,9 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 
-	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/trajectories"
 )
 
@@ -32,9 +30,6 @@ func openJournal(src source) (*File, error) {
 				return nil, fmt.Errorf("record %d: %w", r.ID, explain(err))
 			}
 			f.SHA256, f.Row, f.Lost = from.SHA256, from.Row, from.Lost
-			for _, text := range from.Lost {
-				f.Losses = append(f.Losses, lossOf(text))
-			}
 		}
 		if n == before {
 			break
@@ -45,18 +40,6 @@ func openJournal(src source) (*File, error) {
 		f.Children = append(f.Children, trajectories.Ordered(trajectories.Read(paths[n])))
 	}
 	return f, nil
-}
-
-var counted = lazyregexp.New(`^(.*) \((\d+) times\)$`)
-
-// lossOf reads what Loss.String wrote.
-func lossOf(text string) Loss {
-	if m := counted.FindStringSubmatch(text); m != nil {
-		if n, err := strconv.Atoi(m[2]); err == nil {
-			return Loss{What: m[1], Times: n}
-		}
-	}
-	return Loss{What: text, Times: 1}
 }
 
 // Adopted are the records of a journal as they go into another run: with an

@@ -11,9 +11,6 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// formatOpenAI is what mini calls lists of messages, which have no name.
-const formatOpenAI = "openai-messages"
-
 // readMessages reads an object with messages, or with conversations of them.
 func readMessages(src source, data []byte) (*File, error) {
 	var fields map[string]json.RawMessage
@@ -28,7 +25,7 @@ func readMessages(src source, data []byte) (*File, error) {
 	if err := json.Unmarshal(fields[name], &list); err != nil || list == nil {
 		return nil, errors.New(name + ": a list is needed")
 	}
-	b := newBuilder(src, formatOpenAI)
+	b := newBuilder(src, string(formatMessages))
 	for _, id := range []string{"instance_id", "task_id", "id"} {
 		if b.header.InstanceID = asString(fields[id]); b.header.InstanceID != "" {
 			break
@@ -42,7 +39,7 @@ func readMessages(src source, data []byte) (*File, error) {
 }
 
 func readMessageList(src source, list []json.RawMessage) (*File, error) {
-	return newBuilder(src, formatOpenAI).messages(list)
+	return newBuilder(src, string(formatMessages)).messages(list)
 }
 
 func (b *builder) messages(list []json.RawMessage) (*File, error) {

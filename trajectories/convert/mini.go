@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -22,7 +23,6 @@ type miniInfo struct {
 		Agent struct {
 			FormatError string `json:"format_error_template"`
 		} `json:"agent"`
-		AgentType       string `json:"agent_type"`
 		ModelType       string `json:"model_type"`
 		EnvironmentType string `json:"environment_type"`
 		Environment     struct {
@@ -41,10 +41,7 @@ func readMini(src source, data []byte) (*File, error) {
 	if len(t.Turns) == 0 {
 		return nil, errors.New("there are no messages")
 	}
-	format := t.Format
-	if format == "" {
-		format = trajectories.FormatV1 // older than the field
-	}
+	format := cmp.Or(t.Format, trajectories.FormatV1) // which is older than the field
 	b := newBuilder(src, format)
 	var info miniInfo
 	_ = json.Unmarshal(t.Info.Raw, &info) // parse has read what matters; fields of other types say nothing here

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/minibench/mini/trajectories"
 )
 
 // maxDocument bounds what is held of a file at once, in bytes: all of it, or one
@@ -122,22 +124,14 @@ func skipMark(in *bufio.Reader) {
 
 // line is the next line that is not empty; nothing at the end of the file.
 func line(in *bufio.Reader) ([]byte, error) {
-	var whole []byte
 	for {
-		part, err := in.ReadSlice('\n')
-		if len(whole)+len(part) > maxDocument {
-			return nil, errTooLarge
-		}
-		whole = append(whole, part...)
+		text, err := trajectories.ReadLine(in, nil, maxDocument)
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF), err == nil && len(bytes.TrimSpace(whole)) > 0:
-			return whole, nil
+		case errors.Is(err, io.EOF), err == nil && len(bytes.TrimSpace(text)) > 0:
+			return text, nil
 		case err != nil:
 			return nil, unwrapPath(err)
 		}
-		whole = whole[:0]
 	}
 }
 

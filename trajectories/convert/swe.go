@@ -11,9 +11,6 @@ import (
 	"github.com/minibench/mini/trajectories"
 )
 
-// formatSWEAgent is what mini calls the .traj files of SWE-agent.
-const formatSWEAgent = "swe-agent"
-
 // sweFile is a .traj of SWE-agent, releases 0.x and 1.x.
 type sweFile struct {
 	Environment string          `json:"environment"`
@@ -40,7 +37,6 @@ type sweStep struct {
 type sweMessage struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
-	Type    string          `json:"message_type"`
 	Demo    bool            `json:"is_demo"`
 	Action  *string         `json:"action"`
 	Thought string          `json:"thought"`
@@ -58,8 +54,8 @@ type sweMessage struct {
 }
 
 type sweInfo struct {
-	Status     string  `json:"exit_status"`
-	Submission *string `json:"submission"`
+	Status     string `json:"exit_status"`
+	Submission string `json:"submission"`
 	Stats      struct {
 		Cost     *model.Cost `json:"instance_cost"`
 		Sent     float64     `json:"tokens_sent"`
@@ -83,7 +79,7 @@ func readSWE(src source, data []byte) (*File, error) {
 			return nil, fmt.Errorf("info: %w", explain(err))
 		}
 	}
-	b := newBuilder(src, formatSWEAgent)
+	b := newBuilder(src, string(formatSWE))
 	b.from.Agent, b.from.AgentVersion = "SWE-agent", info.Version
 	b.others(data, "environment", "trajectory", "history", "info", "replay_config")
 	b.describe(f)
@@ -91,12 +87,8 @@ func readSWE(src source, data []byte) (*File, error) {
 	if err := r.read(f.History); err != nil {
 		return nil, err
 	}
-	e := ending{status: info.Status, steps: info.Stats.Calls, cost: info.Stats.Cost}
-	if info.Submission != nil {
-		e.submission = *info.Submission
-	}
 	u := model.Usage{Prompt: tokens(info.Stats.Sent), Completion: tokens(info.Stats.Received)}
-	e.usage = &u
+	e := ending{status: info.Status, submission: info.Submission, steps: info.Stats.Calls, cost: info.Stats.Cost, usage: &u}
 	b.lose("the cost of single calls is not in the file; the total is kept", b2i(info.Stats.Cost != nil && *info.Stats.Cost != 0))
 	b.lose("the tokens of single calls are not in the file; the total is kept", b2i(u.Prompt > 0))
 	if info.Status == "" && len(f.Info) > 4 {

@@ -28,7 +28,6 @@ type answered struct {
 		Finish  model.Finish    `json:"finish_reason"`
 		Message json.RawMessage `json:"message"`
 	} `json:"choices"`
-	Status string `json:"status"`
 }
 
 type tokenDetails struct {

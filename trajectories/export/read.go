@@ -39,11 +39,11 @@ func ReadJournal(path string, all bool) (*trajectories.Transcript, string, error
 	defer f.Close() //nolint:errcheck // read only
 	hash := sha256.New()
 	from := io.TeeReader(io.LimitReader(f, maxJournal), hash)
-	records := trajectories.Scan(path, from)
+	records := trajectories.Ordered(trajectories.Scan(path, from))
 	if !all {
 		records = spokenOnly(records)
 	}
-	t, err := trajectories.Gather(trajectories.InOrder(records))
+	t, err := trajectories.Gather(records)
 	if !all {
 		forgetResponses(t)
 	}

@@ -67,7 +67,7 @@ func TestBadJournals(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, from, to, want string }{
 		{"turns in a circle", `"id":3,"parent_id":2`, `"id":3,"parent_id":5`, "record 3 follows record 5, which does not stand before it"},
-		{"stands there twice", `"id":4,"parent_id":3`, `"id":3,"parent_id":2`, "record 3 stands after record 3"},
+		{"stands there twice", `"id":4,"parent_id":3`, `"id":3,"parent_id":2`, "record 3 stands where record 4 has its place"},
 		{"is of another version", `"mini-1"`, `"mini-9"`, "not a journal of format mini-1"},
 		{"has another type", `"id":3,`, `"id":"3",`, ":3: not a record"},
 	} {

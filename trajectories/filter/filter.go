@@ -6,6 +6,7 @@
 package filter
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -109,10 +110,7 @@ func (f Filter) Shows(r Row) bool {
 	all := func(words []string, holds func(string) bool) bool {
 		return !slices.ContainsFunc(words, func(w string) bool { return !holds(w) })
 	}
-	verdict := strings.ToLower(r.Verdict)
-	if verdict == "" {
-		verdict = "none"
-	}
+	verdict := cmp.Or(strings.ToLower(r.Verdict), "none")
 	bounded := r.Cost != nil && !slices.ContainsFunc(f.above, func(n float64) bool { return float64(*r.Cost) <= n }) &&
 		!slices.ContainsFunc(f.below, func(n float64) bool { return float64(*r.Cost) >= n })
 	return all(f.id, func(w string) bool { return strings.Contains(strings.ToLower(r.ID), w) }) &&

@@ -191,21 +191,3 @@ func TestAround(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkRead reads an attempt with outputs of 5 MB together.
-func BenchmarkRead(b *testing.B) {
-	x := trajectories.Execution{Command: "ls", Output: []byte(strings.Repeat("a line of output \x1b[31mred\n", 50<<10/25))}
-	data, err := json.Marshal(x)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(100 * len(data)))
-	for b.Loop() {
-		var tl timeline.Timeline
-		for i := range 100 {
-			if err := tl.Add(trajectories.Record{ID: i, Type: trajectories.TypeExecution, Data: data}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-}

@@ -16,6 +16,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -162,12 +163,7 @@ func (r *Reader) Struct(raw json.RawMessage, v reflect.Value, required ...string
 	if r.Unknown == nil {
 		return ok
 	}
-	left := make([]string, 0, len(fields))
-	for key := range fields {
-		left = append(left, key)
-	}
-	slices.Sort(left)
-	for _, key := range left {
+	for _, key := range slices.Sorted(maps.Keys(fields)) { // those that are left
 		r.At(Key(key), func() { ok = r.Unknown(r.Path()) && ok })
 	}
 	return ok

@@ -69,7 +69,7 @@ func (o *importOptions) run(ctx context.Context, s Streams, paths []string) erro
 	if err != nil {
 		return before(err)
 	}
-	i := &importing{in: in, verbose: o.verbose, tell: newImportTeller(s, o)}
+	i := &importing{in: in, tell: newImportTeller(s, o)}
 	for _, f := range files {
 		if ctx.Err() != nil {
 			break
@@ -95,13 +95,9 @@ func (o *importOptions) run(ctx context.Context, s Streams, paths []string) erro
 
 // importing is an import at work.
 type importing struct {
-	in      *runner.Importer
-	verbose bool
-	tell    *importTeller
-	sum     importSum
-	models  []string
-	ids     map[string]bool
-	classes map[trajectories.Class]int
+	in   *runner.Importer
+	tell *importTeller
+	sum  importSum
 }
 
 // file takes in every attempt of a file. The error is about the run's folder.
@@ -168,24 +164,9 @@ func (i *importing) take(path string, t *convert.File) error {
 	if err := i.in.AddChildren(id, added, t.Children); err != nil {
 		return fmt.Errorf("import %s: %w", report.Printable(path), err)
 	}
-	i.sum.add(path, t, added)
-	i.note(t, added)
+	i.sum.add(t, added)
 	i.tell.added(path, t, added)
 	return nil
-}
-
-// note counts for run.json.
-func (i *importing) note(t *convert.File, added runner.Imported) {
-	if i.ids == nil {
-		i.ids, i.classes = map[string]bool{}, map[trajectories.Class]int{}
-	}
-	i.ids[t.Header.InstanceID] = true
-	if added.Outcome != nil {
-		i.classes[added.Outcome.Class]++
-	}
-	if name := t.Header.ModelName; name != "" && len(i.models) < 2 && (len(i.models) == 0 || i.models[0] != name) {
-		i.models = append(i.models, name)
-	}
 }
 
 // importedClass stands in run.json where the class of the model does in others.
@@ -194,22 +175,22 @@ const importedClass = "imported"
 // manifest makes the folder a run's, where it was none. A run that was there
 // keeps its own.
 func (i *importing) manifest(folder *runner.Folder) error {
-	if folder.Begun() || len(i.ids) == 0 {
+	if folder.Begun() || i.sum.Attempts == 0 {
 		return nil
 	}
 	m := runner.Manifest{
 		MiniVersion: Version, Dataset: runner.Dataset{Name: "imported"},
 		Model: runner.Named{Class: importedClass},
 	}
-	switch len(i.models) {
+	switch len(i.sum.models) {
 	case 0:
 	case 1:
-		m.Model.Name = i.models[0]
+		m.Model.Name = i.sum.models[0]
 	default:
 		m.Model.Name = "several models"
 	}
 	if _, err := folder.Begin(m, []byte("# This run was made by mini import.\n")); err != nil {
 		return err
 	}
-	return folder.End(runner.Summary{Instances: len(i.ids), Classes: i.classes})
+	return folder.End(runner.Summary{Instances: len(i.sum.instances), Classes: i.sum.classes})
 }

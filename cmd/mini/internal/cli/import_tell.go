@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/minibench/mini/runner"
@@ -18,6 +19,8 @@ type importSum struct {
 	Attempts, Skipped, Failed, Passed int
 	Unended                           int // attempts without an outcome
 	instances                         map[string]bool
+	classes                           map[trajectories.Class]int
+	models                            []string // the first two
 	losses                            []importLoss
 	formats                           map[string]int
 }
@@ -28,17 +31,23 @@ type importLoss struct {
 	times, files int
 }
 
-func (s *importSum) add(_ string, t *convert.File, added runner.Imported) {
+func (s *importSum) add(t *convert.File, added runner.Imported) {
 	if s.instances == nil {
-		s.instances, s.formats = map[string]bool{}, map[string]int{}
+		s.instances, s.formats, s.classes = map[string]bool{}, map[string]int{}, map[trajectories.Class]int{}
 	}
 	s.Attempts++
 	s.instances[t.Header.InstanceID] = true
 	s.formats[t.Format]++
 	if added.Outcome == nil {
 		s.Unended++
+	} else {
+		s.classes[added.Outcome.Class]++
 	}
-	for _, l := range t.Losses {
+	if name := t.Header.ModelName; name != "" && len(s.models) < 2 && !slices.Contains(s.models, name) {
+		s.models = append(s.models, name)
+	}
+	for _, text := range t.Lost {
+		l := convert.LossOf(text)
 		at := slices.IndexFunc(s.losses, func(x importLoss) bool { return x.format == t.Format && x.what == l.What })
 		if at < 0 {
 			at = len(s.losses)
@@ -147,11 +156,6 @@ func (t *importTeller) end(run string, s *importSum) error {
 	if t.json != nil {
 		return nil
 	}
-	formats := make([]string, 0, len(s.formats))
-	for f := range s.formats {
-		formats = append(formats, f)
-	}
-	slices.Sort(formats)
 	if _, err := fmt.Fprintf(t.out, "%s of %s in %s\n", report.Count(s.Attempts, "attempt"),
 		report.Count(len(s.instances), "instance"), report.Printable(run)); err != nil {
 		return err
@@ -169,7 +173,7 @@ func (t *importTeller) end(run string, s *importSum) error {
 			t.say("  %d %s\n", part.n, part.text)
 		}
 	}
-	for _, f := range formats {
+	for _, f := range slices.Sorted(maps.Keys(s.formats)) {
 		t.format(f, s)
 	}
 	return nil
