@@ -8,7 +8,7 @@
 // cannot hold is named, a sentence each, never left out in silence.
 //
 //	for _, p := range atif.Check(data, atif.Newest) { fmt.Println(p.Path, p.Reason) }
-//	lost, err := atif.Write(w, transcript, atif.Options{})
+//	lost, err := atif.Write(w, transcript, "resolved")
 //	f, err := atif.Read("trajectory.json", data)
 package atif
 

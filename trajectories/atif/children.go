@@ -16,7 +16,7 @@ func (b *builder) children(doc *Trajectory) {
 		doc.TrajectoryID = ptr(childID(number))
 	}
 	for _, child := range b.all.ChildrenOf(number) {
-		inner := newBuilder(child, b.all, b.image)
+		inner := newBuilder(child, b.all)
 		sub, err := inner.document("")
 		if err != nil && b.err == nil {
 			b.err = err

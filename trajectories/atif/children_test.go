@@ -50,7 +50,7 @@ func TestChildren(t *testing.T) {
 	tr.Children = []*trajectories.Transcript{
 		spoken(t, child(3, 0), "c"), spoken(t, child(1, 0), "mini-tool delegate z", asked(2)), spoken(t, child(2, 1), "b"),
 	}
-	data, lost := write(t, tr, atif.Options{})
+	data, lost := write(t, tr, "")
 	if len(lost) > 0 {
 		t.Errorf("lost: %v", lost)
 	}
@@ -95,7 +95,7 @@ func TestChildren(t *testing.T) {
 		}
 		back.Children = append(back.Children, one)
 	}
-	again, _ := write(t, back, atif.Options{})
+	again, _ := write(t, back, "")
 	if !bytes.Equal(again, data) && len(f.Children) == 3 {
 		// The import record is the only thing that is new.
 		var a, b any

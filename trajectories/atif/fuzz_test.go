@@ -84,7 +84,7 @@ func rewritten(t *testing.T, f *atif.File) []byte {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if _, err := atif.Write(&b, tr, atif.Options{}); err != nil {
+	if _, err := atif.Write(&b, tr, ""); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

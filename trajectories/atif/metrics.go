@@ -2,7 +2,6 @@ package atif
 
 import (
 	"encoding/json"
-	"math"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
@@ -22,7 +21,7 @@ func (b *builder) metrics(c *trajectories.Call) *Metrics {
 	if u == (model.Usage{}) && c.Cost == 0 || b.foreign && u.Prompt+u.Completion == 0 && c.Cost == 0 {
 		return nil
 	}
-	m := &Metrics{Prompt: &u.Prompt, Completion: &u.Completion, Cost: b.cost(c.Cost, u)}
+	m := &Metrics{Prompt: &u.Prompt, Completion: &u.Completion, Cost: costOf(c.Cost, u)}
 	if u.CacheRead > 0 {
 		m.Cached = &u.CacheRead
 	}
@@ -30,17 +29,12 @@ func (b *builder) metrics(c *trajectories.Call) *Metrics {
 	return m
 }
 
-// cost is nil where nobody knows it: 0 would say that it was for nothing.
-func (b *builder) cost(c model.Cost, u model.Usage) *float64 {
-	f := float64(c)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		b.lost = append(b.lost, "a cost that is no number")
-		return nil
-	}
+// costOf is nil where nobody knows it: 0 would say that it was for nothing.
+func costOf(c model.Cost, u model.Usage) *float64 {
 	if c == 0 && u.Unpriced > 0 {
 		return nil
 	}
-	return &f
+	return ptr(float64(c))
 }
 
 // totals are those of all calls, as the outcome has them where there is one.
@@ -69,7 +63,7 @@ func (b *builder) totals() *FinalMetrics {
 	}
 	m := &FinalMetrics{Steps: ptr(int64(len(b.steps)))}
 	if u != (model.Usage{}) || cost != 0 {
-		m.Prompt, m.Completion, m.Cached, m.Cost = &u.Prompt, &u.Completion, &u.CacheRead, b.cost(cost, u)
+		m.Prompt, m.Completion, m.Cached, m.Cost = &u.Prompt, &u.Completion, &u.CacheRead, costOf(cost, u)
 	}
 	m.Extra = b.extra(struct {
 		Calls int `json:"model_calls,omitempty"`

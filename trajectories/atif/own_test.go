@@ -252,7 +252,7 @@ func where(t *trajectories.Transcript, record int) int {
 func TestOwnRoundTrip(t *testing.T) {
 	for name, tr := range map[string]*trajectories.Transcript{"tools": toolRun(t), "text": textRun(t), "watched": watchedRun(t)} {
 		t.Run(name, func(t *testing.T) {
-			doc, lost := write(t, tr, atif.Options{Verdict: "resolved"})
+			doc, lost := write(t, tr, "resolved")
 			if len(lost) > 0 {
 				t.Errorf("lost: %q", lost)
 			}
@@ -261,7 +261,7 @@ func TestOwnRoundTrip(t *testing.T) {
 			if f.Header.InstanceID != "demo__a-1" || len(f.Header.Tools) != len(tr.Header.Tools) {
 				t.Errorf("header %+v", f.Header)
 			}
-			second, _ := write(t, again, atif.Options{Verdict: "resolved"})
+			second, _ := write(t, again, "resolved")
 			_, third := gather(t, "a.json", second)
 			compareOwn(t, again, third)
 			golden(t, name+".json", doc)
@@ -283,63 +283,6 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
 		t.Errorf("%s (-golden +written; -update rewrites it):\n%s", name, diff)
-	}
-}
-
-// TestToolRun looks at what trainers read from a document.
-func TestToolRun(t *testing.T) {
-	data, _ := write(t, toolRun(t), atif.Options{})
-	var doc atif.Trajectory
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if doc.SchemaVersion != "ATIF-v1.7" || doc.Agent.Name != "mini" || len(doc.Agent.Tools) != 1 {
-		t.Errorf("%+v", doc)
-	}
-	if got := doc.Steps[0]; got.Source != "system" || got.Message.Text != "You <are> & \u2028 helpful." {
-		t.Errorf("system prompt %+v", got)
-	}
-	var costs []float64
-	for _, s := range doc.Steps {
-		ids := map[string]bool{}
-		for _, c := range s.Calls {
-			ids[c.ID] = true
-		}
-		if s.Observation != nil {
-			for _, r := range s.Observation.Results {
-				if r.CallID != nil && !ids[*r.CallID] {
-					t.Errorf("step %d: result of %q", s.ID, *r.CallID)
-				}
-			}
-		}
-		if s.Metrics != nil {
-			costs = append(costs, *s.Metrics.Cost)
-		}
-	}
-	if diff := cmp.Diff([]float64{0.25, 0.5, 1, 0}, costs); diff != "" {
-		t.Errorf("costs of steps (-want +got):\n%s", diff)
-	}
-	var extra struct {
-		ExitStatus string `json:"exit_status"`
-		Class      string `json:"class"`
-		Submission string `json:"submission"`
-	}
-	if err := json.Unmarshal(doc.Extra, &extra); err != nil || extra.ExitStatus != "Submitted" || extra.Class != "submitted" || extra.Submission == "" {
-		t.Errorf("extra %+v %v", extra, err)
-	}
-	again, _ := write(t, toolRun(t), atif.Options{})
-	if !bytes.Equal(data, again) {
-		t.Error("two documents of one attempt are different")
-	}
-}
-
-// TestPicturesBesideADocument keeps them where the caller says.
-func TestPicturesBesideADocument(t *testing.T) {
-	data, _ := write(t, textRun(t), atif.Options{Image: func(i model.Image) (string, error) {
-		return "images/" + string(i.Data[1:]) + ".png", nil
-	}})
-	if !strings.Contains(string(data), `{"type":"image","source":{"media_type":"image/png","path":"images/PNG.png"}}`) {
-		t.Errorf("no picture in %s", data)
 	}
 }
 
@@ -376,7 +319,7 @@ func TestReadNewer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if _, err := atif.Write(&out, again, atif.Options{}); err != nil {
+	if _, err := atif.Write(&out, again, ""); err != nil {
 		t.Fatal(err)
 	}
 	if problems := atif.Check(out.Bytes(), atif.Newest); len(problems) != 0 || !bytes.Contains(out.Bytes(), []byte(`"ATIF-v1.8"`)) {
@@ -410,7 +353,7 @@ func TestCompactionRoundTrip(t *testing.T) {
 	step(3)
 	b.outcome()
 	tr := b.transcript()
-	doc, lost := write(t, tr, atif.Options{})
+	doc, lost := write(t, tr, "")
 	if len(lost) > 0 {
 		t.Errorf("lost: %q", lost)
 	}

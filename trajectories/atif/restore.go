@@ -117,10 +117,8 @@ func (r *restorer) step(s *Step) {
 	m.Content, m.Images = (&foreign{counted: map[string]int{}}).content(s.Message)
 	m.Images = append(m.Images, own.Images...)
 	m.CallID, m.Kept = own.CallID, own.Kept
-	m.Role = map[string]model.Role{sourceSystem: model.System, sourceUser: model.User, sourceAgent: model.Assistant}[s.Source]
-	if own.Role != "" {
-		m.Role = own.Role
-	}
+	of := map[string]model.Role{sourceSystem: model.System, sourceUser: model.User, sourceAgent: model.Assistant}
+	m.Role = cmp.Or(own.Role, of[s.Source])
 	switch {
 	case own.Cause == none:
 		m.Cause = ""
@@ -214,9 +212,7 @@ func (r *restorer) result(s *Step, res Result, written bool) {
 	if res.CallID != nil && !written {
 		m.Role, m.CallID = model.Tool, r.idOf(s, *res.CallID)
 	}
-	if own.Role != "" {
-		m.Role = own.Role
-	}
+	m.Role = cmp.Or(own.Role, m.Role)
 	switch own.Cause {
 	case none:
 		m.Cause = ""

@@ -26,10 +26,10 @@ func gather(t *testing.T, name string, data []byte) (*atif.File, *trajectories.T
 	return f, tr
 }
 
-func write(t *testing.T, tr *trajectories.Transcript, o atif.Options) ([]byte, []string) {
+func write(t *testing.T, tr *trajectories.Transcript, verdict string) ([]byte, []string) {
 	t.Helper()
 	var b bytes.Buffer
-	lost, err := atif.Write(&b, tr, o)
+	lost, err := atif.Write(&b, tr, verdict)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestForeignRoundTrip(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := sharedFile(t, name)
 			f, tr := gather(t, name, data)
-			again, lost := write(t, tr, atif.Options{})
+			again, lost := write(t, tr, "")
 			if len(lost) > 0 {
 				t.Errorf("lost on the way back: %q", lost)
 			}

@@ -2,6 +2,7 @@ package atif
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -60,15 +61,12 @@ func (b *builder) begin(i int, e trajectories.Entry) {
 		}
 	}
 	if e.Role != model.Assistant && e.Cause != trajectories.CausePrompt {
-		own.Cause = e.Cause
-		if e.Cause == "" {
-			own.Cause = none
-		}
+		own.Cause = cmp.Or(e.Cause, none)
 	}
 	if e.Cause == trajectories.CauseCommand {
 		own.Actions = &e.Actions
 	}
-	s.Message, own.Images = b.content(e.Content, e.Images)
+	s.Message, own.Images = &Content{Text: e.Content}, e.Images
 	if !b.foreign {
 		s.Extra = b.extra(own)
 	}
@@ -81,13 +79,10 @@ func (b *builder) reply(s *Step, own *ownStep, e trajectories.Entry) {
 		s.Reasoning = &e.Reasoning
 	}
 	if e.Cause != trajectories.CauseReply && !b.foreign {
-		own.Cause, s.Copied = e.Cause, ptr(true) // it was no reply to anybody here
-		if e.Cause == "" {
-			own.Cause = none
-		}
+		own.Cause, s.Copied = cmp.Or(e.Cause, none), ptr(true) // it was no reply to anybody here
 	}
 	s.Calls = b.calls(e, int(s.ID))
-	if said := b.said(s.Calls); !slices.Equal(said, e.Actions) {
+	if said := commandsIn(s.Calls); !slices.Equal(said, e.Actions) {
 		actions := append([]string{}, e.Actions...)
 		own.Actions = &actions
 	}
@@ -115,8 +110,8 @@ func (b *builder) reply(s *Step, own *ownStep, e trajectories.Entry) {
 	}
 }
 
-// said are the commands that tool calls say.
-func (b *builder) said(calls []ToolCall) []string {
+// commandsIn are those that tool calls hold.
+func commandsIn(calls []ToolCall) []string {
 	var commands []string
 	for _, c := range calls {
 		if command, ok := commandOf(c.Function, c.Arguments); ok {
@@ -191,16 +186,13 @@ func (b *builder) answer(i int, e trajectories.Entry) {
 	}
 	own := ownResult{Record: e.Record}
 	if e.Cause != trajectories.CauseObservation {
-		own.Cause = e.Cause
-		if e.Cause == "" {
-			own.Cause = none
-		}
+		own.Cause = cmp.Or(e.Cause, none)
 	}
 	if !e.Time.IsZero() {
 		own.Time = &e.Time
 	}
-	res := Result{}
-	res.Content, own.Images = b.content(e.Content, e.Images)
+	own.Images = e.Images
+	res := Result{Content: &Content{Text: e.Content}}
 	role := model.User // as one expects
 	switch call := b.calledIn(at, e.CallID); {
 	case call != nil:
@@ -339,30 +331,4 @@ func stamp(t time.Time) *string {
 		return nil
 	}
 	return ptr(t.UTC().Format(time.RFC3339Nano))
-}
-
-// content is a text with its pictures: as parts where they can be kept beside
-// the document, else they are returned.
-func (b *builder) content(text string, images []model.Image) (*Content, []model.Image) {
-	if len(images) == 0 {
-		return &Content{Text: text}, nil
-	}
-	known := func(i model.Image) bool { return slices.Contains(imageTypes, i.MediaType) }
-	if b.image == nil || !slices.ContainsFunc(images, known) {
-		return &Content{Text: text}, images
-	}
-	var left []model.Image
-	parts := []Part{{Type: "text", Text: &text}}
-	for _, i := range images {
-		if !known(i) {
-			left = append(left, i)
-			continue
-		}
-		path, err := b.image(i)
-		if err != nil && b.err == nil {
-			b.err = err
-		}
-		parts = append(parts, Part{Type: "image", Source: &Source{MediaType: i.MediaType, Path: path}})
-	}
-	return &Content{Parts: parts}, left
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
-	"github.com/minibench/mini/trajectories/atif"
 )
 
 // TestCalledRoundTrip has what commands asked for by mini-tool in the document, and
@@ -36,7 +35,7 @@ func TestCalledRoundTrip(t *testing.T) {
 	b.ran("mini-tool goal list", "diff", 0)
 	b.outcome()
 	tr := b.transcript()
-	data, lost := write(t, tr, atif.Options{})
+	data, lost := write(t, tr, "")
 	if len(lost) > 0 {
 		t.Errorf("lost: %q", lost)
 	}

@@ -1,34 +1,27 @@
 package atif
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/trajectories"
 )
 
-// Options say what Write cannot know of an attempt.
-type Options struct {
-	// Verdict is the class of the evaluation, as "resolved"; empty before one.
-	Verdict string
-	// Image keeps a picture beside the document, and returns the path that is to
-	// stand in it. Without it pictures go into the extras, as data.
-	Image func(model.Image) (path string, err error)
-}
-
 // Write makes a document of an attempt: a step for each prompt and each reply,
 // with what its commands gave. What is run without a tool call, since the model
 // wrote it into its message, becomes a call of the tool "bash" with an id made
-// of the step's number. It says what it leaves out.
+// of the step's number. Pictures go into the extras, as data. It says what it
+// leaves out. The verdict is the class of the evaluation; empty before one.
 //
 // An attempt that was read from a document is written as that one was.
-func Write(w io.Writer, t *trajectories.Transcript, o Options) ([]string, error) {
-	b := newBuilder(t, t, o.Image)
-	doc, err := b.document(o.Verdict)
+func Write(w io.Writer, t *trajectories.Transcript, verdict string) ([]string, error) {
+	b := newBuilder(t, t)
+	doc, err := b.document(verdict)
 	if err != nil {
 		return nil, fmt.Errorf("write trajectory: %w", err)
 	}
@@ -46,53 +39,40 @@ func (t *Trajectory) write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	out := lines{w: w}
-	out.put(strings.TrimSuffix(string(first), "}"), ",\n\"steps\": [\n")
-	for i := range t.Steps {
-		out.value(t.Steps[i], i+1 < len(t.Steps))
+	out := bytes.NewBuffer(bytes.TrimSuffix(first, []byte("}")))
+	if err := writeList(out, "steps", t.Steps); err != nil {
+		return err
 	}
-	out.put("]")
 	if len(t.Subagents) > 0 {
-		out.put(",\n\"subagent_trajectories\": [\n")
-		for i := range t.Subagents {
-			out.value(t.Subagents[i], i+1 < len(t.Subagents))
-		}
-		out.put("]")
-	}
-	out.put("}\n")
-	return out.err
-}
-
-// lines writes until something fails.
-type lines struct {
-	w   io.Writer
-	err error
-}
-
-func (l *lines) put(texts ...string) {
-	for _, s := range texts {
-		if l.err == nil {
-			_, l.err = io.WriteString(l.w, s)
+		if err := writeList(out, "subagent_trajectories", t.Subagents); err != nil {
+			return err
 		}
 	}
+	out.WriteString("}\n")
+	_, err = out.WriteTo(w)
+	return err
 }
 
-func (l *lines) value(v any, more bool) {
-	data, err := trajectories.Encode(v)
-	if err != nil && l.err == nil {
-		l.err = err
+// writeList appends a member that is a list, with each of its elements on a line.
+func writeList[T any](out *bytes.Buffer, name string, elements []T) error {
+	fmt.Fprintf(out, ",\n%q: [", name)
+	end := "\n"
+	for _, e := range elements {
+		data, err := trajectories.Encode(e)
+		if err != nil {
+			return err
+		}
+		out.WriteString(end)
+		out.Write(data)
+		end = ",\n"
 	}
-	l.put(string(data))
-	if more {
-		l.put(",")
-	}
-	l.put("\n")
+	out.WriteString("\n]")
+	return nil
 }
 
 // builder makes a document.
 type builder struct {
-	t     *trajectories.Transcript
-	image func(model.Image) (string, error)
+	t *trajectories.Transcript
 	// foreign is set where the attempt came from a document of another agent's:
 	// nothing of mini's is added.
 	foreign bool
@@ -107,8 +87,8 @@ type builder struct {
 }
 
 // newBuilder makes the document of an attempt, or of a child of it.
-func newBuilder(t, all *trajectories.Transcript, image func(model.Image) (string, error)) *builder {
-	b := &builder{t: t, image: image, shown: map[shown]bool{}, all: all}
+func newBuilder(t, all *trajectories.Transcript) *builder {
+	b := &builder{t: t, shown: map[shown]bool{}, all: all}
 	if len(all.Children) > 0 {
 		b.asked = t.Asked()
 	}
@@ -154,12 +134,7 @@ func (b *builder) agent() Agent {
 	if i := b.t.Import; i != nil {
 		a.Name, a.Version = i.Agent, i.AgentVersion
 	}
-	if a.Name == "" {
-		a.Name = "unknown"
-	}
-	if a.Version == "" {
-		a.Version = "unknown"
-	}
+	a.Name, a.Version = cmp.Or(a.Name, "unknown"), cmp.Or(a.Version, "unknown")
 	if name := b.t.Header.ModelName; name != "" {
 		a.ModelName = &name
 	}

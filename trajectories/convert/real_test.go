@@ -148,7 +148,7 @@ func interchange(t *testing.T, f *convert.File) *convert.File {
 		t.Fatal(err)
 	}
 	var doc bytes.Buffer
-	if _, err := atif.Write(&doc, tr, atif.Options{}); err != nil {
+	if _, err := atif.Write(&doc, tr, ""); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), f.Header.InstanceID+".json")

@@ -58,7 +58,7 @@ func writeATIF(it *Item, path string, lost losses) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	out := bufio.NewWriter(f)
-	left, err := atif.Write(out, it.Transcript, atif.Options{Verdict: it.Verdict})
+	left, err := atif.Write(out, it.Transcript, it.Verdict)
 	for _, sentence := range left {
 		lost[sentence]++
 	}

@@ -33,7 +33,7 @@ func TestRunsInTheInterchangeFormat(t *testing.T) {
 				t.Fatal(err)
 			}
 			var b bytes.Buffer
-			lost, err := atif.Write(&b, before, atif.Options{})
+			lost, err := atif.Write(&b, before, "")
 			if err != nil || len(lost) > 0 {
 				t.Fatalf("lost %q: %v", lost, err)
 			}
