@@ -163,7 +163,7 @@ func attempts(items ...*export.Item) []export.Attempt {
 	var list []export.Attempt
 	for _, it := range items {
 		list = append(list, export.Attempt{
-			InstanceID: it.InstanceID, Number: it.Attempt, Path: it.InstanceID,
+			InstanceID: it.InstanceID, Number: it.Attempt,
 			Read: func() (*export.Item, error) { return it, nil },
 		})
 	}

@@ -71,25 +71,13 @@ func (f *folder) commit() error {
 	if err := free(f.dir, f.replace); err != nil { // somebody came first
 		return err
 	}
-	old := ""
-	if _, err := os.Lstat(f.dir); err == nil {
-		old = f.tmp + ".old"
-		if err := os.Rename(f.dir, old); err != nil {
-			return fmt.Errorf("replace folder: %w", err)
-		}
+	if err := os.RemoveAll(f.dir); err != nil {
+		return fmt.Errorf("replace folder: %w", err)
 	}
 	if err := os.Rename(f.tmp, f.dir); err != nil {
-		if old != "" {
-			err = errors.Join(err, os.Rename(old, f.dir))
-		}
 		return fmt.Errorf("name folder: %w", err)
 	}
 	f.done = true
-	if old != "" {
-		if err := os.RemoveAll(old); err != nil {
-			return fmt.Errorf("remove the export that was there: %w", err)
-		}
-	}
 	return nil
 }
 

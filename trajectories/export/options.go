@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,10 +22,14 @@ const (
 )
 
 // Formats are the names of all formats, those for trainers first.
-func Formats() []string {
+func Formats() []string { return formatsThat(func(format) bool { return true }) }
+
+func formatsThat(fit func(format) bool) []string {
 	var names []string
 	for _, f := range formats() {
-		names = append(names, f.name)
+		if fit(f) {
+			names = append(names, f.name)
+		}
 	}
 	return names
 }
@@ -92,9 +97,7 @@ func (o Options) Checked() (Options, error) {
 	if !ok {
 		return o, wrong("--format: %.60q is not one of %s", o.Format, strings.Join(Formats(), ", "))
 	}
-	if o.Arguments == "" {
-		o.Arguments = f.arguments
-	}
+	o.Arguments = cmp.Or(o.Arguments, f.arguments)
 	err := errors.Join(
 		oneOf("--reasoning", &o.Reasoning, Keep, Drop, Inline),
 		oneOf("--format-errors", &o.Faults, DropFaults, KeepFaults, MaskFaults),
@@ -109,7 +112,7 @@ func (o Options) Checked() (Options, error) {
 		return o, err
 	case o.Faults == MaskFaults && !f.masks:
 		return o, wrong("--format-errors mask: %s cannot say that a reply is not learned; take drop, or one of %s",
-			f.name, strings.Join(masking(), ", "))
+			f.name, strings.Join(formatsThat(func(f format) bool { return f.masks }), ", "))
 	case o.Parquet && f.rows == nil:
 		return o, wrong("--parquet: %s has files of its own", f.name)
 	case o.ShardRows < 0 || o.ShardBytes < 0:
@@ -138,15 +141,4 @@ func oneOf[T ~string](flag string, value *T, known ...T) error {
 		names = append(names, string(k))
 	}
 	return wrong("%s: %.60q is not one of %s", flag, string(*value), strings.Join(names, ", "))
-}
-
-// masking are the formats that tell replies that are learned from others.
-func masking() []string {
-	var names []string
-	for _, f := range formats() {
-		if f.masks {
-			names = append(names, f.name)
-		}
-	}
-	return names
 }

@@ -16,10 +16,10 @@ import (
 // Item is one attempt on its way out.
 type Item struct {
 	*trajectories.Transcript
-	// Run is the folder of the run, Journal the file, SHA256 that of its bytes.
-	Run, Journal, SHA256 string
-	InstanceID           string
-	Attempt              int
+	// Journal is the file, SHA256 that of its bytes.
+	Journal, SHA256 string
+	InstanceID      string
+	Attempt         int
 	// Sample is which of several attempts that were asked for it is, from 1 on.
 	Sample int
 	// Repo is "owner/name" as the dataset has it, or what the instance's id says;
@@ -43,8 +43,6 @@ type Item struct {
 type Attempt struct {
 	InstanceID string
 	Number     int
-	// Path is its file, for messages.
-	Path string
 	// Several says that more than one attempt on the instance is exported from
 	// the same run; Folder is the name of the run where there is more than one
 	// run. Both make names of files.

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -56,9 +57,7 @@ func (s *shards) put(split string, rows []object) error {
 		}
 		taken = append(taken, values)
 	}
-	if split == "" {
-		split = s.splits[0]
-	}
+	split = cmp.Or(split, s.splits[0])
 	for i, r := range rows {
 		s.enc.buf.Reset()
 		if err := s.enc.value(r); err != nil {

@@ -151,18 +151,12 @@ func together(all []turn, join bool) []turn {
 		switch {
 		case t.left:
 		case join && t.Role == model.User && n > 0 && turns[n-1].Role == model.User:
-			turns[n-1] = joined(turns[n-1], t)
+			turns[n-1].Message = trajectories.Joined(turns[n-1].Message, t.Message)
 		default:
 			turns = append(turns, t)
 		}
 	}
 	return turns
-}
-
-func joined(a, b turn) turn {
-	a.Content += "\n\n" + b.Content
-	a.Images = append(a.Images[:len(a.Images):len(a.Images)], b.Images...)
-	return a
 }
 
 // alternate says what is wrong with the order of roles: the system's word comes
@@ -232,7 +226,7 @@ func stepsOf(it *Item, o Options) ([]step, error) {
 				prompt, own = append(prompt, turn{Message: own[0]}), own[1:]
 			}
 		}
-		steps = append(steps, step{number, present(prompt, o.Faults == DropFaults), t})
+		steps = append(steps, step{number, together(prompt, o.Faults == DropFaults), t})
 	}
 	if len(steps) == 0 {
 		return nil, Refusal("no reply to learn from")
@@ -252,16 +246,4 @@ func stepsOf(it *Item, o Options) ([]step, error) {
 		}
 	}
 	return steps, nil
-}
-
-// present are the turns that are not left out; where they are to take turns,
-// those of the user in a row are one.
-func present(turns []turn, join bool) []turn {
-	again := func(i int) bool { return join && i > 0 && turns[i].Role == model.User && turns[i-1].Role == model.User }
-	for i := range turns {
-		if turns[i].left || again(i) {
-			return together(turns, join)
-		}
-	}
-	return turns
 }

@@ -2,7 +2,6 @@ package sieve
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -82,16 +81,14 @@ func (c counts) list() []Count {
 
 func (b *books) drop(it *export.Item, reason Reason) {
 	d := b.dropped[reason]
+	if d == nil && len(b.dropped) >= maxReasons {
+		kind, _, _ := strings.Cut(string(reason), ": ")
+		reason = because(kind, "(others)")
+		d = b.dropped[reason]
+	}
 	if d == nil {
-		if len(b.dropped) >= maxReasons {
-			kind, _, _ := strings.Cut(string(reason), ": ")
-			reason = because(kind, "(others)")
-			d = b.dropped[reason]
-		}
-		if d == nil {
-			d = &Dropped{Reason: reason}
-			b.dropped[reason] = d
-		}
+		d = &Dropped{Reason: reason}
+		b.dropped[reason] = d
 	}
 	d.Attempts++
 	if len(d.Examples) < maxExamples {
@@ -143,16 +140,13 @@ func (b *books) secrets(found []Found) {
 	}
 }
 
-// ErrSecrets says that secrets were found, and nothing was to be exported then.
-var ErrSecrets = errors.New("nothing is exported: this has what looks like secrets")
-
 func (b *books) secretRefusal() error {
 	if b.secretsIn == 0 {
 		return nil
 	}
 	first := b.found[0]
-	return fmt.Errorf("%w, in %s; the first is in %s, record %d: %s; look at them, or give --secrets redact or --secrets drop",
-		ErrSecrets, plural(b.secretsIn, "attempt"), printable(first.File), first.Record, first.Kind)
+	return fmt.Errorf("nothing is exported: this has what looks like secrets, in %s; the first is in %s, record %d: %s; "+
+		"look at them, or give --secrets redact or --secrets drop", plural(b.secretsIn, "attempt"), printable(first.File), first.Record, first.Kind)
 }
 
 func (b *books) pair(name string, p pair, dropped bool) {

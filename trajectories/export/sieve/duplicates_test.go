@@ -179,18 +179,6 @@ func TestReasoningIsComparedWhereItIsKept(t *testing.T) {
 	}
 }
 
-// TestBanding: of pairs that are as alike as asked for, one in a thousand may be
-// missed.
-func TestBanding(t *testing.T) {
-	for _, likeness := range []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99} {
-		rows, bands := sieve.Banding(likeness)
-		missed := math.Pow(1-math.Pow(likeness, float64(rows)), float64(bands))
-		if missed > 0.001 || rows*bands > 256 || rows < 2 {
-			t.Errorf("%v: %d bands of %d miss %.4f", likeness, bands, rows, missed)
-		}
-	}
-}
-
 // TestRealConversations changes real ones a little, as a second try of the same
 // model would not.
 func TestRealConversations(t *testing.T) {
@@ -226,34 +214,6 @@ func TestRealConversations(t *testing.T) {
 	}
 	if want := len(items) / 2; len(kept) != want {
 		t.Errorf("kept %d, want %d: %v", len(kept), want, kept)
-	}
-}
-
-func BenchmarkLook(b *testing.B) {
-	r := rand.New(rand.NewPCG(25, 26))
-	it := item("a__a-1", 1, 0)
-	size := 0
-	for range 40 {
-		text, output := prose(r, 60), prose(r, 1700)
-		size += len(text) + 2*len(output)
-		it.Entries = append(it.Entries,
-			trajectories.Entry{
-				Message: trajectories.Message{Message: model.Message{Role: model.Assistant, Content: text}, Cause: trajectories.CauseReply},
-				Ran:     []trajectories.Ran{{Execution: trajectories.Execution{Output: trajectories.Bytes(output)}}},
-			},
-			trajectories.Entry{Message: trajectories.Message{Message: model.Message{Role: model.User, Content: output}, Cause: trajectories.CauseObservation}})
-	}
-	for name, cfg := range map[string]sieve.Config{"plain": {Dedupe: 0.9}, "tokens": {MaxTokens: 1 << 40}} {
-		b.Run(name, func(b *testing.B) {
-			s, err := sieve.New(cfg)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				s.Look(it)
-			}
-		})
 	}
 }
 

@@ -20,9 +20,6 @@ func Scanner(known ...Known) (func(text []byte) (clean []byte, kinds []string), 
 	}, err
 }
 
-// Banding is how many hashes make a band, and how many bands there are.
-var Banding = banding
-
 // TestSet is the test set of an instance id, or of a dataset.
 var (
 	TestID      = testID

@@ -1,6 +1,7 @@
 package sieve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -146,12 +147,7 @@ func wild(pattern, s string) bool {
 	return strings.HasSuffix(rest, parts[last])
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return none
-	}
-	return s
-}
+func orNone(s string) string { return cmp.Or(s, none) }
 
 // nameOf names an attempt in the report.
 func nameOf(it *export.Item) string {

@@ -1,6 +1,7 @@
 package sieve
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -78,7 +79,6 @@ type Pair struct {
 type SecretReport struct {
 	Mode     Secrets `json:"mode"`
 	Attempts int     `json:"attempts"`
-	Kinds    []Count `json:"-"`
 	// ByKind is how often which were found.
 	ByKind map[string]int `json:"kinds,omitempty"`
 	Found  []Found        `json:"found,omitempty"`
@@ -94,7 +94,7 @@ func (s *Sieve) Report() *Report {
 		Tokens:     newHistogram(b.tokens, b.unknown, s.cfg.Tokenizer),
 		Duplicates: DuplicateReport{Threshold: s.cfg.Dedupe, Exact: b.exact, Near: b.near, Pairs: b.pairs},
 		Secrets: SecretReport{
-			Mode: s.cfg.Secrets, Attempts: b.secretsIn, Kinds: b.kinds.list(), ByKind: b.kinds, Found: b.found, More: b.secretMore,
+			Mode: s.cfg.Secrets, Attempts: b.secretsIn, ByKind: b.kinds, Found: b.found, More: b.secretMore,
 		},
 		TestSets: counts(b.tests.attempts).list(),
 	}
@@ -103,10 +103,7 @@ func (s *Sieve) Report() *Report {
 	}
 	slices.SortStableFunc(r.Dropped, func(a, b Dropped) int { return b.Attempts - a.Attempts })
 	if len(s.cfg.Splits) > 0 {
-		r.SplitBy = s.cfg.SplitBy
-		if r.SplitBy == "" {
-			r.SplitBy = ByInstance
-		}
+		r.SplitBy = cmp.Or(s.cfg.SplitBy, ByInstance)
 		r.Splits = b.splitCounts()
 	}
 	r.Notes = b.notes(r)

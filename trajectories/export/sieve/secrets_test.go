@@ -336,35 +336,3 @@ func FuzzScan(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkScan(b *testing.B) {
-	r := rand.New(rand.NewPCG(11, 12))
-	scan, err := sieve.Scanner(sieve.Known{Name: "A_KEY", Value: some(r, 40, alnum)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	texts := map[string][]byte{
-		"base64":  []byte(some(r, 8<<20, base64s)),
-		"hostile": []byte(strings.Repeat(" sk- eyJ ghp_ -----BEGIN PRIVATE KEY-----", 8<<20/42)),
-	}
-	if dir := filepath.Join("..", "..", "..", "..", "shared", "data", "trajectories"); dir != "" {
-		var all []byte
-		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-			if data, readErr := os.ReadFile(path); err == nil && readErr == nil {
-				all = append(all, data...)
-			}
-			return nil
-		})
-		if len(all) > 0 {
-			texts["trajectories"] = all
-		}
-	}
-	for name, text := range texts {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				scan(text)
-			}
-		})
-	}
-}

@@ -1,6 +1,7 @@
 package sieve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,7 +31,7 @@ type Config struct {
 	Flags     []string
 
 	// Tokenizer counts tokens; empty is what the provider said, and with
-	// MaxTokens DefaultTokenizer.
+	// MaxTokens Estimated.
 	Tokenizer string
 	MaxTokens int64 // 0 is no bound, as below
 	// Reasoning says that rows hold the model's reasoning: it is counted and
@@ -114,9 +115,7 @@ func (s *Sieve) check() error {
 	case !slices.Contains(append(secretModes(), ""), string(c.Secrets)):
 		return fmt.Errorf("--secrets %s is not one of %s", quoted(string(c.Secrets)), strings.Join(secretModes(), ", "))
 	}
-	if c.Secrets == "" {
-		c.Secrets = Redact
-	}
+	c.Secrets = cmp.Or(c.Secrets, Redact)
 	switch c.Tokenizer {
 	case "", Estimated, "o200k_base", "cl100k_base": // the last two had counted once
 	default:

@@ -2,7 +2,6 @@ package sieve
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,10 +28,6 @@ import (
 //
 //go:embed testsets.txt
 var testsets string
-
-// ErrTestSet says that instances of test sets are not exported for training
-// unless that is allowed.
-var ErrTestSet = errors.New("nothing is exported: this has instances of test sets")
 
 // wholeRepos are the repositories of sets whose ids are not listed.
 var wholeRepos = map[string][]string{
@@ -202,17 +197,9 @@ func (t *tests) add(set, instance string) {
 	t.instances[set][instance] = true
 }
 
-func (t *tests) total() int {
-	n := 0
-	for _, k := range t.attempts {
-		n += k
-	}
-	return n
-}
-
 // refusal says how many attempts of which sets there are.
 func (t *tests) refusal() error {
-	if t.total() == 0 {
+	if len(t.attempts) == 0 {
 		return nil
 	}
 	var parts []string
@@ -220,6 +207,6 @@ func (t *tests) refusal() error {
 		parts = append(parts, fmt.Sprintf("%s on %s of %s",
 			plural(t.attempts[set], "attempt"), plural(len(t.instances[set]), "instance"), set))
 	}
-	return fmt.Errorf("%w: %s; models trained on test sets cannot be measured by them; leave them out (--repo, or other runs), or give --allow-test-split",
-		ErrTestSet, strings.Join(parts, ", "))
+	return fmt.Errorf("nothing is exported: this has instances of test sets: %s; models trained on test sets cannot be measured by them; "+
+		"leave them out (--repo, or other runs), or give --allow-test-split", strings.Join(parts, ", "))
 }

@@ -118,7 +118,7 @@ func (r *Report) writeSecrets(b *strings.Builder, width int) {
 		return
 	}
 	done := map[Secrets]string{Redact: "redacted", Drop: "those attempts are dropped", Refuse: "nothing is exported"}[s.Mode]
-	writeCounts(b, "secrets in "+plural(s.Attempts, "attempt")+", "+done, s.Kinds, width)
+	writeCounts(b, "secrets in "+plural(s.Attempts, "attempt")+", "+done, counts(s.ByKind).list(), width)
 	for _, f := range s.Found[:min(len(s.Found), maxExamples)] {
 		line := fmt.Sprintf("  in record %d of ", f.Record)
 		b.WriteString(line + tail(printable(f.File), width-len(line)) + "\n")

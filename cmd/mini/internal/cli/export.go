@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -264,15 +266,8 @@ func (o *exportOptions) nothing(s Streams, sifted *sieve.Sieve, r export.Report)
 
 // reasons are counts with what they count, the most frequent first.
 func reasons(counts map[string]int) []string {
-	var names []string
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if counts[a] != counts[b] {
-			return counts[b] - counts[a]
-		}
-		return strings.Compare(a, b)
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
 	})
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%d, %s", counts[name], name)

@@ -82,18 +82,12 @@ func TestSieveFlags(t *testing.T) {
 func TestSieveFlagsMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for args, want := range map[string]string{
-		"--resolved --verdict unstable":       "--resolved is --verdict resolved: give one of them",
-		"--verdict solved":                    `--verdict "solved" is not one of resolved, unresolved, unstable, empty, apply_failed, timed_out, infrastructure, error, none`,
-		"--class done":                        `--class "done" is not one of submitted, limit, provider, environment, interrupted, internal, none`,
-		"--flags cheating":                    `--flags "cheating" is not one of test_file, test_setup,`,
-		"--max-tokens 9 --tokenizer x":        `--tokenizer "x" is not known; there is estimate`,
-		"--split-by repo":                     "--split-by is for --split, which is not given",
-		"--split train=0.5,val=0.4":           "--split: the shares add up to 0.9, and have to be 1",
-		"--split=":                            `--split "": "" is not NAME=SHARE`,
-		"--split a=0.5,b=0.5 --split-by file": `--split-by "file" is not one of instance, repo`,
-		"--secrets keep":                      `--secrets "keep" is not one of redact, drop, refuse`,
-		"--dedupe 90":                         "--dedupe 90 is a likeness from 0 to 1, as 0.9",
-		"--max-format-errors -1":              "--max-format-errors is a number from 0 on",
+		"--resolved --verdict unstable": "--resolved is --verdict resolved: give one of them",
+		"--verdict solved":              `--verdict "solved" is not one of resolved, unresolved, unstable, empty, apply_failed, timed_out, infrastructure, error, none`,
+		"--flags cheating":              `--flags "cheating" is not one of test_file, test_setup,`,
+		"--split-by repo":               "--split-by is for --split, which is not given",
+		"--split=":                      `--split "": "" is not NAME=SHARE`,
+		"--max-format-errors -1":        "--max-format-errors is a number from 0 on",
 	} {
 		_, err := sieveOf(t, strings.Fields(args)...)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || exitCode(err) != exitUsage {

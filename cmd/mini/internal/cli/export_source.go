@@ -107,7 +107,7 @@ func (src *exportSource) addInstance(run *runner.Run, in runner.Instance) int {
 	for _, i := range picked {
 		a, sample := known[i], tries[i].Sample
 		src.attempts = append(src.attempts, exportAttempt{export.Attempt{
-			InstanceID: in.ID, Number: a.Number, Path: a.Journal, Several: len(picked) > 1, Folder: filepath.Base(run.Dir),
+			InstanceID: in.ID, Number: a.Number, Several: len(picked) > 1, Folder: filepath.Base(run.Dir),
 			Read: func() (*export.Item, error) { return src.read(run, in, a, sample, found) },
 		}, len(src.runs) - 1})
 	}
@@ -120,7 +120,7 @@ func (src *exportSource) read(run *runner.Run, in runner.Instance, a runner.Atte
 		return nil, err
 	}
 	it := &export.Item{
-		Transcript: t, Run: run.Dir, Journal: a.Journal, SHA256: sum,
+		Transcript: t, Journal: a.Journal, SHA256: sum,
 		InstanceID: in.ID, Attempt: a.Number, Sample: sample, Repo: repoOf(in.ID), Dataset: run.Manifest.Dataset.Name,
 		Tokens: export.Counted(t),
 	}
@@ -164,7 +164,7 @@ func (src *exportSource) addFile(path string) error {
 	}
 	src.runs[len(src.runs)-1].Attempts = 1
 	src.attempts = append(src.attempts, exportAttempt{export.Attempt{
-		InstanceID: id, Number: max(f.Header.Attempt, 1), Path: path,
+		InstanceID: id, Number: max(f.Header.Attempt, 1),
 		Read: func() (*export.Item, error) { return readForeign(f, path, id) },
 	}, len(src.runs) - 1})
 	return nil
