@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,9 +15,6 @@ import (
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/transport"
 )
-
-// maxResponse bounds an answer, in bytes.
-const maxResponse = 64 << 20
 
 // Model asks one model of one server. It is safe for concurrent use.
 type Model struct {
@@ -38,12 +36,7 @@ func New(c Config) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure model: %w", err)
 	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.Idle == 0 {
-		c.Idle = DefaultIdle
-	}
+	c.Timeout, c.Idle = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Idle, DefaultIdle)
 	m := &Model{config: c, fields: fields, header: c.header(beta), http: c.HTTPClient, redact: transport.NewRedactor(c.key())}
 	if m.http == nil {
 		m.http = &http.Client{Transport: transport.ForManyWorkers()}
@@ -115,11 +108,7 @@ func (m *Model) ask(ctx context.Context, x *transport.Exchange, messages []model
 }
 
 func (m *Model) newExchange() *transport.Exchange {
-	base := m.http.Transport
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	return &transport.Exchange{Base: base, Fields: m.fields, Headers: m.header, Idle: m.config.Idle, Limit: maxResponse, Redact: m.redact}
+	return &transport.Exchange{Base: m.http.Transport, Fields: m.fields, Headers: m.header, Idle: m.config.Idle, Limit: transport.MaxResponse, Redact: m.redact}
 }
 
 // exchange returns the answer as a message object, streamed or not, or beside
@@ -153,16 +142,8 @@ func (m *Model) exchange(ctx context.Context, x *transport.Exchange, r *request)
 	return raw, model.Usage{}, err
 }
 
-// broken is an answer that makes no sense; asking again may help.
-func broken(format string, args ...any) error {
-	return &model.Error{Status: model.ProviderError, Retryable: true, Err: fmt.Errorf(format, args...)}
-}
-
 // foreign is an answer that is none of this API: it may be a bad moment, or
 // another kind of server.
 func foreign(format string, args ...any) error {
-	return &model.Error{
-		Status: model.ProviderError, Retryable: true, Suspect: true, Err: fmt.Errorf(format, args...),
-		Hint: "check the base URL (model.base_url), and that the server speaks Anthropic's API",
-	}
+	return transport.Foreign("check the base URL (model.base_url), and that the server speaks Anthropic's API", format, args...)
 }

@@ -13,19 +13,13 @@ const betas = "betas"
 
 // fields is what every request's body gets on top, and the betas of its header.
 func (c Config) fields() (map[string]json.RawMessage, string, error) {
-	fields := map[string]json.RawMessage{}
-	for name, value := range c.Kwargs {
-		switch {
-		case name == "model", name == "messages", name == "system", name == "stream", name == "tools" && len(c.Tools) > 0:
-			return nil, "", fmt.Errorf("model kwargs: %q cannot be set here", name)
-		case name == "api_key" || transport.SecretHeader(name):
-			return nil, "", fmt.Errorf("model kwargs: %q does not belong into a request; keys come from the environment", name)
-		}
-		b, err := json.Marshal(value)
-		if err != nil {
-			return nil, "", fmt.Errorf("model kwargs: %s: %w", name, err)
-		}
-		fields[name] = b
+	own := []string{"model", "messages", "system", "stream"}
+	if len(c.Tools) > 0 {
+		own = append(own, "tools")
+	}
+	fields, err := transport.Fields(c.Kwargs, own...)
+	if err != nil {
+		return nil, "", err
 	}
 	header, err := betaHeader(fields[betas])
 	if err != nil {

@@ -169,14 +169,14 @@ func keptOf(parts []part) (json.RawMessage, error) {
 		if p.Type == "tool_use" && !isObject(p.Input) {
 			var err error
 			if raw, err = json.Marshal(toolUse(model.Call{ID: p.ID, Name: p.Name, Arguments: arguments(p.Input)})); err != nil {
-				return nil, broken("read answer: %w", err)
+				return nil, transport.Broken("read answer: %w", err)
 			}
 		}
 		k.Blocks = append(k.Blocks, raw)
 	}
 	raw, err := json.Marshal(k)
 	if err != nil {
-		return nil, broken("read answer: %w", err)
+		return nil, transport.Broken("read answer: %w", err)
 	}
 	return raw, nil
 }
@@ -206,7 +206,7 @@ func finishOf(reason string) model.Finish {
 func checkFinish(a answer) error {
 	switch a.StopReason {
 	case "":
-		return broken("the answer ended before it was complete (no stop_reason)")
+		return transport.Broken("the answer ended before it was complete (no stop_reason)")
 	case stopRefusal:
 		why := strings.Trim(a.StopDetails.Category+": "+a.StopDetails.Explanation, ": ")
 		if why == "" {

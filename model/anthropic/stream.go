@@ -36,7 +36,7 @@ func (f *fold) receive(in *bufio.Reader) (json.RawMessage, error) {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, broken("the stream ended before the answer did (no message_stop)")
+			return nil, transport.Broken("the stream ended before the answer did (no message_stop)")
 		case err != nil:
 			return nil, fmt.Errorf("read stream: %w", err)
 		}
@@ -95,7 +95,7 @@ func (f *fold) add(data []byte) (done bool, err error) {
 		*f = fold{} // who says that he failed charges for nothing
 		return false, failed(data)
 	case err != nil:
-		return false, broken("read event: %w", err)
+		return false, transport.Broken("read event: %w", err)
 	case e.Type == "ping":
 		return false, nil
 	case e.Type == "message_start" && e.Message != nil:
@@ -106,13 +106,13 @@ func (f *fold) add(data []byte) (done bool, err error) {
 	switch e.Type {
 	case "content_block_start":
 		if e.Index != len(f.blocks) || e.Block == nil {
-			return false, broken("put stream together: block %d begins after %d", e.Index, len(f.blocks))
+			return false, transport.Broken("put stream together: block %d begins after %d", e.Index, len(f.blocks))
 		}
 		f.blocks = append(f.blocks, &growing{fields: e.Block})
 		f.told.begin(e.Block.text("type"), e.Block.text("text"), e.Block.text("thinking"))
 	case "content_block_delta", "content_block_stop":
 		if e.Index < 0 || e.Index >= len(f.blocks) || f.blocks[e.Index].ended {
-			return false, broken("put stream together: block %d goes on, and was not begun", e.Index)
+			return false, transport.Broken("put stream together: block %d goes on, and was not begun", e.Index)
 		}
 		b := f.blocks[e.Index]
 		b.ended = e.Type == "content_block_stop"
@@ -132,7 +132,7 @@ func (f *fold) start(message object) error {
 	if raw := message["usage"]; len(raw) > 0 {
 		var counts object
 		if err := json.Unmarshal(raw, &counts); err != nil {
-			return broken("read event: usage: %w", err)
+			return transport.Broken("read event: usage: %w", err)
 		}
 		f.counts.merge(counts)
 	}

@@ -9,6 +9,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,19 +83,9 @@ func (c Config) Validate() error {
 
 // fields is what every request's body gets on top.
 func (c Config) fields() (map[string]json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	for name, value := range c.Kwargs {
-		switch {
-		case name == "model", name == "messages", name == "stream":
-			return nil, fmt.Errorf("model kwargs: %q cannot be set here", name)
-		case name == "api_key" || transport.SecretHeader(name):
-			return nil, fmt.Errorf("model kwargs: %q does not belong into a request; keys come from the environment", name)
-		}
-		b, err := json.Marshal(value)
-		if err != nil {
-			return nil, fmt.Errorf("model kwargs: %s: %w", name, err)
-		}
-		fields[name] = b
+	fields, err := transport.Fields(c.Kwargs, "model", "messages", "stream")
+	if err != nil {
+		return nil, err
 	}
 	name, err := json.Marshal(c.Name)
 	if err != nil {
@@ -104,12 +95,7 @@ func (c Config) fields() (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
-func (c Config) baseURL() string {
-	if c.BaseURL == "" {
-		return DefaultBaseURL
-	}
-	return c.BaseURL
-}
+func (c Config) baseURL() string { return cmp.Or(c.BaseURL, DefaultBaseURL) }
 
 func (c Config) endpoint() transport.Endpoint {
 	return transport.Endpoint{

@@ -9,6 +9,7 @@ import (
 	client "github.com/sashabaranov/go-openai"
 
 	"github.com/minibench/mini/model"
+	"github.com/minibench/mini/model/transport"
 )
 
 // kept is the form of model.Message.Kept here; others have others.
@@ -57,7 +58,7 @@ func (u unknown) keep() (json.RawMessage, error) {
 	}
 	raw, err := json.Marshal(kept{OpenAI: &d})
 	if err != nil {
-		return nil, broken("read answer: %w", err)
+		return nil, transport.Broken("read answer: %w", err)
 	}
 	return raw, nil
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,9 +17,6 @@ import (
 	"github.com/minibench/mini/model"
 	"github.com/minibench/mini/model/transport"
 )
-
-// maxResponse bounds an answer, in bytes.
-const maxResponse = 64 << 20
 
 // Model asks one model of one server. It is safe for concurrent use.
 type Model struct {
@@ -43,12 +41,7 @@ func New(c Config) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure model: %w", err)
 	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.Idle == 0 {
-		c.Idle = DefaultIdle
-	}
+	c.Timeout, c.Idle = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Idle, DefaultIdle)
 	m := &Model{config: c, fields: fields, http: c.HTTPClient, redact: transport.NewRedactor(c.key())}
 	if m.http == nil {
 		m.http = &http.Client{Transport: transport.ForManyWorkers()}
@@ -123,16 +116,12 @@ func otherwise(e *model.Error, hint string) *model.Error {
 // newExchange is for one request. Messages stand for those of the client
 // library where they are given.
 func (m *Model) newExchange(messages json.RawMessage) *transport.Exchange {
-	base := m.http.Transport
-	if base == nil {
-		base = http.DefaultTransport
-	}
 	fields := m.fields
 	if messages != nil {
 		fields = maps.Clone(fields)
 		fields["messages"] = messages
 	}
-	return &transport.Exchange{Base: base, Fields: fields, Headers: m.config.Headers, Idle: m.config.Idle, Limit: maxResponse, Redact: m.redact}
+	return &transport.Exchange{Base: m.http.Transport, Fields: fields, Headers: m.config.Headers, Idle: m.config.Idle, Limit: transport.MaxResponse, Redact: m.redact}
 }
 
 // exchange returns the answer as a chat.completion object, streamed or not, or

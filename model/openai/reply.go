@@ -119,9 +119,9 @@ func usageOf(u client.Usage, more extras) model.Usage {
 func checkFinish(r model.Reply, refusal string) error {
 	switch {
 	case unfinished(r.Finish):
-		return broken("the answer ended before it was complete (no finish_reason)")
+		return transport.Broken("the answer ended before it was complete (no finish_reason)")
 	case r.Finish == "error":
-		return broken("the server broke the answer off")
+		return transport.Broken("the server broke the answer off")
 	case r.Finish == model.FinishFilter:
 		return &model.Error{Status: model.ContentRefused, Err: errors.New("the provider's content filter withheld the answer")}
 	case refusal != "" && r.Message.Content == "" && len(r.Message.Calls) == 0:
@@ -137,16 +137,8 @@ func present(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null" && string(raw) != `""`
 }
 
-// broken is an answer that makes no sense; asking again may help.
-func broken(format string, args ...any) error {
-	return &model.Error{Status: model.ProviderError, Retryable: true, Err: fmt.Errorf(format, args...)}
-}
-
 // foreign is an answer that is none of this API: it may be a bad moment, or
 // another kind of server.
 func foreign(format string, args ...any) error {
-	return &model.Error{
-		Status: model.ProviderError, Retryable: true, Suspect: true, Err: fmt.Errorf(format, args...),
-		Hint: "check the base URL (model.base_url); that of most servers ends with /v1",
-	}
+	return transport.Foreign("check the base URL (model.base_url); that of most servers ends with /v1", format, args...)
 }

@@ -28,7 +28,7 @@ import (
 // Exchange is an http.RoundTripper for one request (and the redirects it
 // leads to); it is not safe for concurrent use.
 type Exchange struct {
-	Base http.RoundTripper
+	Base http.RoundTripper // default http.DefaultTransport
 	// Fields are put into the request's JSON object, over what is there.
 	Fields map[string]json.RawMessage
 	// Headers are the user's own; see CheckHeaders. A server that the first one
@@ -89,7 +89,11 @@ func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(req.Context())
-	resp, err := x.Base.RoundTrip(req.WithContext(ctx))
+	base := x.Base
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	resp, err := base.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		cancel()
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/minibench/mini/internal/text"
 	"github.com/minibench/mini/model"
 )
 
@@ -40,11 +40,11 @@ func (x *Exchange) refusal(resp *http.Response) *model.Error {
 func ParseDetail(body []byte) Detail {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(body, &object) != nil {
-		text := strings.TrimSpace(string(body))
-		if strings.HasPrefix(text, "<") {
-			text = ""
+		said := strings.TrimSpace(string(body))
+		if strings.HasPrefix(said, "<") {
+			said = ""
 		}
-		return Detail{Message: clip(text)}
+		return Detail{Message: text.Clip(said, maxMessage)}
 	}
 	inner := object
 	if raw, ok := object["error"]; ok && bytes.HasPrefix(raw, []byte("{")) {
@@ -56,7 +56,7 @@ func ParseDetail(body []byte) Detail {
 		d.Code = word(inner["type"])
 	}
 	for _, name := range []string{"message", "error", "detail"} {
-		if d.Message = clip(word(inner[name])); d.Message != "" {
+		if d.Message = text.Clip(word(inner[name]), maxMessage); d.Message != "" {
 			break
 		}
 	}
@@ -73,17 +73,6 @@ func word(raw json.RawMessage) string {
 		return s
 	}
 	return string(raw)
-}
-
-func clip(s string) string {
-	if len(s) <= maxMessage {
-		return s
-	}
-	end := maxMessage
-	for !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "..."
 }
 
 // Classify makes the error of an HTTP status and what the provider said. The
