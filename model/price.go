@@ -1,5 +1,7 @@
 package model
 
+import "cmp"
+
 // Price is what tokens cost, in US dollars per million. A zero Price means
 // that the price is not known, which is not the same as free.
 type Price struct {
@@ -36,18 +38,10 @@ func (p Price) Of(u Usage) Cost {
 	if l := p.Long; l != nil && u.Prompt > l.Tokens {
 		p = Price{Input: l.Input, Output: l.Output, Cached: l.Cached, CacheWrite: l.CacheWrite, CacheWriteHour: l.CacheWriteHour}
 	}
-	cached, written := or(p.Cached, p.Input), or(p.CacheWrite, p.Input)
-	hour := or(p.CacheWriteHour, written)
+	cached, written := cmp.Or(p.Cached, p.Input), cmp.Or(p.CacheWrite, p.Input)
+	hour := cmp.Or(p.CacheWriteHour, written)
 	fresh := max(0, u.Prompt-u.CacheRead-u.CacheWrite)
 	return Cost((float64(fresh)*p.Input + float64(u.CacheRead)*cached +
 		float64(u.CacheWrite-u.CacheWriteHour)*written + float64(u.CacheWriteHour)*hour +
 		float64(u.Completion)*p.Output) / 1e6)
-}
-
-// or is the price a, unless none is given.
-func or(a, b float64) float64 {
-	if a != 0 {
-		return a
-	}
-	return b
 }

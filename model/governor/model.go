@@ -24,7 +24,7 @@ type governed struct {
 // Query implements model.Model.
 func (m governed) Query(ctx context.Context, messages []model.Message) (model.Reply, error) {
 	begun := time.Now()
-	t, err := m.g.acquire(ctx, estimate(messages))
+	t, err := m.g.acquire(ctx, model.EstimateTokens(messages))
 	waited := time.Since(begun)
 	if err != nil {
 		return model.Reply{Waited: waited}, err
@@ -43,21 +43,6 @@ func (m governed) Query(ctx context.Context, messages []model.Message) (model.Re
 		r.refused, r.after = true, e.RetryAfter
 	}
 	return reply, err
-}
-
-// imageTokens is about what an image counts, at the providers that say so.
-const imageTokens = 1500
-
-// estimate is about how many tokens messages are.
-func estimate(messages []model.Message) int64 {
-	n := 0
-	for _, m := range messages {
-		n += 4 + (len(m.Content)+len(m.Reasoning)+3)/4 + imageTokens*len(m.Images)
-		for _, c := range m.Calls {
-			n += 10 + len(c.Arguments)/4
-		}
-	}
-	return int64(n)
 }
 
 // Governors are those of a process, by endpoint. The zero value is ready.
