@@ -10,6 +10,7 @@ import (
 
 	"github.com/minibench/mini/agent/policy"
 	"github.com/minibench/mini/agent/tools"
+	"github.com/minibench/mini/internal/text"
 )
 
 // check holds a layer against the shape of Config: every key must exist and
@@ -123,13 +124,7 @@ func itemOf(t reflect.Type) reflect.Type {
 const maxMistakes = 50
 
 // shown is a key as messages may show it: bounded.
-func shown(key string) string {
-	const most = 80
-	if runes := []rune(key); len(runes) > most {
-		return string(runes[:most]) + "..."
-	}
-	return key
-}
+func shown(key string) string { return text.ClipRunes(key, 80) }
 
 func kindName(t reflect.Type) string {
 	switch t.Kind() {

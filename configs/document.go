@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -199,21 +198,7 @@ func (d *Document) root() (*yaml.Node, error) {
 
 // tree is the text as a document; nil where it is empty.
 func (d *Document) tree() (*yaml.Node, error) {
-	dec := yaml.NewDecoder(strings.NewReader(d.text))
-	var doc, second yaml.Node
-	if err := dec.Decode(&doc); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, nil //nolint:nilnil // there is nothing in it
-		}
-		return nil, &mistake{d.name + ":" + yamlPlace.ReplaceAllString(err.Error(), "$1: ")}
-	}
-	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, &mistake{fmt.Sprintf("%s: a second document begins after the first; only one is read", d.name)}
-	}
-	if root := doc.Content[0]; root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return nil, nil //nolint:nilnil // as above
-	}
-	return &doc, nil
+	return decode(d.name, []byte(d.text))
 }
 
 // noAlias refuses to change what stands in two places.

@@ -115,28 +115,40 @@ func yamlList(value string) bool {
 // yamlPlace is how yaml begins its messages; the line may be missing.
 var yamlPlace = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
 
-func parse(name string, data []byte, dir string) (Layer, error) {
+// decode reads the one document of a YAML text; nil where it is empty.
+func decode(name string, data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	if err := dec.Decode(&doc); err != nil {
 		if errors.Is(err, io.EOF) {
-			return Layer{Name: name}, nil
+			return nil, nil //nolint:nilnil // there is nothing in it
 		}
 		place := ""
 		if m := yamlPlace.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 			place = ":" + m[1]
 		}
-		return Layer{}, &mistake{name + place + ": " + yamlPlace.ReplaceAllString(err.Error(), "")}
+		return nil, &mistake{name + place + ": " + yamlPlace.ReplaceAllString(err.Error(), "")}
 	}
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
-		return Layer{}, &mistake{fmt.Sprintf("%s: a second document begins after the first; only one is read", name)}
+		return nil, &mistake{fmt.Sprintf("%s: a second document begins after the first; only one is read", name)}
+	}
+	if root := doc.Content[0]; root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return &doc, nil
+}
+
+func parse(name string, data []byte, dir string) (Layer, error) {
+	doc, err := decode(name, data)
+	if err != nil {
+		return Layer{}, err
+	}
+	if doc == nil {
+		return Layer{Name: name}, nil
 	}
 	root, err := unalias(doc.Content[0], nil, new(int))
 	if err != nil {
 		return Layer{}, &mistake{fmt.Sprintf("%s:%d: %v", name, doc.Content[0].Line, err)}
-	}
-	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return Layer{Name: name}, nil
 	}
 	return finish(Layer{Name: name, root: root, line: true}, dir)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/docker/go-units"
 
+	"github.com/minibench/mini/agent/memory"
 	"github.com/minibench/mini/agent/protocol"
 	"github.com/minibench/mini/internal/lazyregexp"
 	"github.com/minibench/mini/trajectories"
@@ -31,7 +32,7 @@ var (
 	syncing      = []string{string(trajectories.SyncNever), string(trajectories.SyncAttempt), string(trajectories.SyncRecord)}
 	evalNetworks = []string{"bridge", "none"}
 	imagesTaken  = []string{"auto", "yes", "no"}
-	modes        = []string{"", "confirm", "yolo", "human"}
+	modes        = []string{"confirm", "yolo", "human"}
 )
 
 // maxAttempts bounds run.attempts, as runner.MaxSamples does.
@@ -40,7 +41,10 @@ const maxAttempts = 10_000
 // validate finds values of the right type that make no sense, and gives the
 // agent what it needs of the other sections.
 func (r *Resolved) validate() error {
-	errs := slices.Concat(r.validateModel(), r.validateRoute(), r.validateSummary(), r.validateEnvironment(), r.validatePerson(), r.foreignTemplates(), r.validateAbilities(), r.validateAgents())
+	errs := slices.Concat(
+		r.validateModel(), r.validateRoute(), r.validateSummary(), r.validateEnvironment(),
+		r.optional("agent.mode", r.Agent.Mode, modes), r.foreignTemplates(), r.validateAbilities(), r.validateAgents(),
+	)
 	for _, f := range []struct {
 		key   string
 		value int
@@ -54,34 +58,30 @@ func (r *Resolved) validate() error {
 	if r.Run.Attempts > maxAttempts {
 		errs = append(errs, r.errorf("run.attempts", "%d is more than %d", r.Run.Attempts, maxAttempts))
 	}
-	if r.Run.MaxStarts < 0 {
-		errs = append(errs, r.errorf("run.max_starts", "%d is negative; 0 means twice the cores", r.Run.MaxStarts))
-	}
-	if r.Run.TotalCostLimit < 0 {
-		errs = append(errs, r.errorf("run.total_cost_limit", "%v is negative; 0 means no bound", r.Run.TotalCostLimit))
-	}
-	if r.Run.TotalCalls < 0 {
-		errs = append(errs, r.errorf("run.total_calls", "%d is negative; 0 means no bound", r.Run.TotalCalls))
-	}
-	if r.Run.MaxProviderFailures < 0 {
-		errs = append(errs, r.errorf("run.max_consecutive_provider_failures", "%d is negative; 0 means that they never stop a batch", r.Run.MaxProviderFailures))
-	}
+	errs = slices.Concat(errs,
+		notNegative(r, "run.max_starts", r.Run.MaxStarts, "0 means twice the cores"),
+		notNegative(r, "run.total_cost_limit", r.Run.TotalCostLimit, "0 means no bound"),
+		notNegative(r, "run.total_calls", r.Run.TotalCalls, "0 means no bound"),
+		notNegative(r, "run.max_consecutive_provider_failures", r.Run.MaxProviderFailures, "0 means that they never stop a batch"),
+	)
 	if n := r.Agent.WallTimeLimit; n > maxSeconds {
 		errs = append(errs, r.errorf("agent.wall_time_limit_seconds", "%v is more than ten years; 0 means no limit", n))
 	}
-	errs = append(errs, slices.Concat(r.class("run.fsync", string(r.Run.Fsync), syncing, ""), r.validateImages(), r.validateEval(), r.validateReplay(), r.validatePolicy())...)
-	errs = append(errs, slices.Concat(r.validateMemory(), r.validateSkills())...)
+	errs = slices.Concat(
+		errs, r.class("run.fsync", string(r.Run.Fsync), syncing, ""), r.validateImages(), r.validateEval(),
+		r.validateReplay(), r.validatePolicy(), r.optional("memory.notes", r.Memory.Notes, memory.Keeping), r.validateSkills(),
+	)
 	r.Agent.StartupCommand = r.Run.StartupCommand
 	r.Agent.Timeout = seconds(r.Environment.Timeout)
 	return joined(errs)
 }
 
-// validatePerson is about interactive sessions.
-func (r *Resolved) validatePerson() []error {
-	if slices.Contains(modes, r.Agent.Mode) {
+// notNegative finds a number below zero, and says what to write instead.
+func notNegative[N int | int64 | float64](r *Resolved, key string, n N, instead string) []error {
+	if n >= 0 {
 		return nil
 	}
-	return r.class("agent.mode", r.Agent.Mode, modes[1:], "")
+	return []error{r.errorf(key, "%v is negative; %s", n, instead)}
 }
 
 // variable matches names of environment variables.
@@ -114,32 +114,20 @@ func (r *Resolved) validateModel() []error {
 	if m.BaseURL != "" && !strings.HasPrefix(m.BaseURL, "http://") && !strings.HasPrefix(m.BaseURL, "https://") {
 		errs = append(errs, r.errorf("model.base_url", "it begins with neither http:// nor https://"))
 	}
-	for _, p := range []struct {
-		key   string
-		price float64
-	}{{"input", m.Price.Input}, {"cached", m.Price.Cached}, {"output", m.Price.Output}} {
-		if p.price < 0 {
-			errs = append(errs, r.errorf("model.price."+p.key, "%v is negative; it is in dollars per million tokens", p.price))
-		}
-	}
-	if m.Images != "" {
-		errs = append(errs, r.class("model.images", m.Images, imagesTaken, "")...)
-	}
+	const priced = "it is in dollars per million tokens"
+	errs = slices.Concat(errs,
+		notNegative(r, "model.price.input", m.Price.Input, priced), notNegative(r, "model.price.cached", m.Price.Cached, priced),
+		notNegative(r, "model.price.output", m.Price.Output, priced), r.optional("model.images", m.Images, imagesTaken))
 	if m.Delay > 0 && m.Class != "scripted" {
 		errs = append(errs, r.errorf("model.delay", "only the scripted model takes its time on purpose; leave it out"))
 	}
 	if m.Delay < 0 || m.Delay > maxSeconds {
 		errs = append(errs, r.errorf("model.delay", "%v is not a number of seconds from 0 on", m.Delay))
 	}
-	for _, f := range []struct {
-		key   string
-		value int64
-	}{{"requests_per_minute", m.RequestsPerMinute}, {"tokens_per_minute", m.TokensPerMinute}, {"max_concurrent", int64(m.MaxConcurrent)}} {
-		if f.value < 0 {
-			errs = append(errs, r.errorf("model."+f.key, "%d is negative; 0 means no bound but the provider's own", f.value))
-		}
-	}
-	return slices.Concat(errs, r.positive("model.timeout", m.Timeout), r.positive("model.stream_idle", m.StreamIdle), r.positive("model.max_wait", m.MaxWait))
+	const allowed = "0 means no bound but the provider's own"
+	return slices.Concat(errs, notNegative(r, "model.requests_per_minute", m.RequestsPerMinute, allowed),
+		notNegative(r, "model.tokens_per_minute", m.TokensPerMinute, allowed), notNegative(r, "model.max_concurrent", m.MaxConcurrent, allowed),
+		r.positive("model.timeout", m.Timeout), r.positive("model.stream_idle", m.StreamIdle), r.positive("model.max_wait", m.MaxWait))
 }
 
 // validateProvider is about the settings that only some classes heed: nobody is
@@ -186,6 +174,14 @@ func (r *Resolved) class(key, name string, known []string, answer string) []erro
 	return []error{r.errorf(key, "%s", text)}
 }
 
+// optional is class for a setting that need not be set.
+func (r *Resolved) optional(key, name string, known []string) []error {
+	if name == "" {
+		return nil
+	}
+	return r.class(key, name, known, "")
+}
+
 // secretIn is the dotted key of something secret in nested settings.
 func secretIn(v any, path string) string {
 	switch v := v.(type) {
@@ -212,10 +208,7 @@ func secretIn(v any, path string) string {
 // validateImages is about the settings of a run that concern images and what
 // stays of sandboxes.
 func (r *Resolved) validateImages() []error {
-	errs := r.class("run.keep", r.Run.Keep, keeping, "")
-	if r.Run.Prefetch < 0 {
-		errs = append(errs, r.errorf("run.prefetch", "%d is negative; 0 pulls nothing ahead", r.Run.Prefetch))
-	}
+	errs := append(r.class("run.keep", r.Run.Keep, keeping, ""), notNegative(r, "run.prefetch", r.Run.Prefetch, "0 pulls nothing ahead")...)
 	if n := r.Run.PullsPerMinute; !(n >= 0) || n > 1e6 {
 		errs = append(errs, r.errorf("run.pulls_per_minute", "%v is not a number of pulls; 0 means no bound", n))
 	}
@@ -245,10 +238,8 @@ func (r *Resolved) validateReplay() (errs []error) {
 
 func (r *Resolved) validateEval() []error {
 	e := r.Eval
-	errs := append(r.class("eval.network", e.Network, evalNetworks, ""), r.positive("eval.timeout", e.Timeout)...)
-	if e.Workers < 0 {
-		errs = append(errs, r.errorf("eval.workers", "%d is negative; 0 means half of the cores", e.Workers))
-	}
+	errs := slices.Concat(r.class("eval.network", e.Network, evalNetworks, ""), r.positive("eval.timeout", e.Timeout),
+		notNegative(r, "eval.workers", e.Workers, "0 means half of the cores"))
 	if e.RerunFailed < 0 || e.RerunFailed > maxReruns {
 		errs = append(errs, r.errorf("eval.rerun_failed", "%d is not a number from 0 to %d", e.RerunFailed, maxReruns))
 	}

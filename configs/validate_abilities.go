@@ -1,11 +1,13 @@
 package configs
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/minibench/mini/agent/delegate"
 	"github.com/minibench/mini/agent/tools"
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/internal/lazyregexp"
@@ -156,4 +158,13 @@ func looksRandom(value string) bool {
 		}
 	}
 	return strings.HasPrefix(value, "sk-")
+}
+
+// validateAgents is about children of agents.
+func (r *Resolved) validateAgents() []error {
+	err := r.Agents.Validate()
+	if e, ok := errors.AsType[*delegate.FieldError](err); ok {
+		return []error{r.errorf("agents."+e.Field, "%v", e.Err)}
+	}
+	return nil
 }
