@@ -34,7 +34,6 @@ type options struct {
 type result struct {
 	dir     string
 	cpu     time.Duration // of mini itself, user and system
-	daemons time.Duration // of the engine's processes
 	machine time.Duration // of all processors, as far as they were busy
 	peak    float64       // resident memory of mini, MB
 }
@@ -69,11 +68,9 @@ func (b *bench) bench(ctx context.Context, o options) (result, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it cleans up after itself
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	watch := watchDaemons()
 	busy := busyTime()
 	err = cmd.Run()
 	res.machine = busyTime() - busy
-	res.daemons = watch.stop()
 	if err != nil {
 		return res, fmt.Errorf("mini bench: %w: %.500s", err, &said)
 	}
@@ -163,8 +160,7 @@ func (b *bench) batch(ctx context.Context) error {
 		} else {
 			b.row(name+"mini's processor time a step", cpu, "ms")
 		}
-		b.row(name+"the engine's processor time a step", res.daemons.Seconds()*1e3/n, "ms", "(starts and ends of containers among it)")
-		b.row(name+"the machine's processor time a step", res.machine.Seconds()*1e3/n, "ms")
+		b.row(name+"the machine's processor time a step", res.machine.Seconds()*1e3/n, "ms", "(starts and ends of containers among it)")
 		if w.workers == 64 {
 			b.atMost(name+"mini's resident memory, peak", res.peak, miniResident, "MB")
 		} else {
