@@ -17,9 +17,6 @@ import (
 	"github.com/minibench/mini/runner/report"
 )
 
-// maxPrices bounds a file of prices, in bytes.
-const maxPrices = 16 << 20
-
 // facts are what is known of a model without asking anybody.
 type facts struct {
 	price.Model
@@ -63,12 +60,7 @@ func factsOf(cfg *configs.Resolved) (facts, error) {
 // tablesOf are the user's table, if there is one, and mini's.
 func tablesOf(path string) (tables []price.Table, sources []string, err error) {
 	if path != "" {
-		f, err := os.Open(path) //nolint:gosec // G304: reading the named file is the purpose
-		if err != nil {
-			return nil, nil, usagef("model.price_file: %v", err)
-		}
-		defer f.Close() //nolint:errcheck // only read
-		data, err := io.ReadAll(io.LimitReader(f, maxPrices))
+		data, err := os.ReadFile(path) //nolint:gosec // G304: reading the named file is the purpose
 		if err != nil {
 			return nil, nil, usagef("model.price_file: %v", err)
 		}

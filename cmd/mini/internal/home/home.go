@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,8 +26,6 @@ import (
 const (
 	folderMode = 0o700
 	fileMode   = 0o600
-	// maxFile bounds what is read of a file, in bytes.
-	maxFile = 4 << 20
 	// patience is how long another mini may have the files, and poll how often
 	// one looks.
 	patience = 10 * time.Second
@@ -57,17 +54,9 @@ func Read(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errorf("%s is no file; move it out of the way", path)
 	}
-	f, err := os.Open(path) //nolint:gosec // G304: it is the user's own
+	data, err := os.ReadFile(path) //nolint:gosec // G304: it is the user's own
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	defer f.Close() //nolint:errcheck // only read
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	if len(data) > maxFile {
-		return nil, errorf("%s is larger than %d MB", path, maxFile>>20)
 	}
 	return data, nil
 }
