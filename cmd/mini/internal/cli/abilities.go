@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 
@@ -24,12 +25,12 @@ type abilities struct {
 	kinds []string // of the tools of each, see runner.Tool
 }
 
-// ability makes the tools of one kind.
+// ability makes the tools of one kind. One that has something to give back at the
+// end is an io.Closer, too.
 type ability interface {
 	// tools are those of one attempt. It touches no disk and connects to nothing,
 	// so that a plan may ask, too, with an empty place.
 	tools(p toolPlace) ([]tools.Tool, error)
-	Close() error
 }
 
 // toolPlace is where an attempt keeps what it has beside its journal.
@@ -172,7 +173,9 @@ func (a *abilities) Close() error {
 	}
 	var errs []error
 	for _, one := range slices.Backward(a.all) {
-		errs = append(errs, one.Close())
+		if c, ok := one.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -198,6 +198,3 @@ func (c *children) kind(profile string, p toolPlace) (delegate.Kind, error) {
 	}
 	return is, err
 }
-
-// Close implements ability.
-func (*children) Close() error { return nil }

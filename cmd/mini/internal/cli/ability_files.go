@@ -28,9 +28,6 @@ func (fileTools) tools(toolPlace) ([]tools.Tool, error) {
 	return all, nil
 }
 
-// Close implements ability.
-func (fileTools) Close() error { return nil }
-
 // localTool is one that mini-tool does itself.
 type localTool filetools.Spec
 

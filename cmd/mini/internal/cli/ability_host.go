@@ -106,6 +106,3 @@ func (h *hostTools) tools(p toolPlace) ([]tools.Tool, error) {
 	}
 	return list, nil
 }
-
-// Close implements ability.
-func (*hostTools) Close() error { return nil }

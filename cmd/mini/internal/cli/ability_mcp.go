@@ -86,7 +86,7 @@ func (m *mcpTools) tools(toolPlace) ([]tools.Tool, error) {
 	return mcp.Tools(func(name string) bool { return configs.OwnTool(name) || m.taken[name] }, m.servers...), nil
 }
 
-// Close implements ability.
+// Close ends the connections.
 func (m *mcpTools) Close() error {
 	var errs []error
 	for _, s := range m.servers {

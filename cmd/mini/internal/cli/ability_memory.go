@@ -56,9 +56,6 @@ func (m memoryTools) file(p toolPlace) (string, error) {
 	return p.file(notesName), nil
 }
 
-// Close implements ability.
-func (memoryTools) Close() error { return nil }
-
 // workspaceNotes is the file with the notes of a folder.
 func workspaceNotes(folder string) (string, error) {
 	_, key, err := sessions.Key(folder)

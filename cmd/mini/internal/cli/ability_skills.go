@@ -68,12 +68,7 @@ func (a *skillTools) manifest(all *runner.Abilities) {
 
 // warnings are about skills that were passed over.
 func (a *skillTools) warnings() []string {
-	bad := map[string]bool{}
-	for _, p := range a.found.Problems {
-		if !p.Warning {
-			bad[p.Folder()] = true
-		}
-	}
+	bad := badSkills(a.found)
 	if len(bad) == 0 {
 		return nil
 	}

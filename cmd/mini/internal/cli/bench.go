@@ -50,7 +50,6 @@ the -o of an earlier run it goes on with that.`,
 
 // flags are those of mini bench; mini doctor takes them too.
 func (o *benchOptions) flags(f *pflag.FlagSet) {
-	f.SortFlags = false
 	o.subsetFlags.flags(f)
 	o.configFlags.flags(f)
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` of the run (default: a new one below mini-runs/)")

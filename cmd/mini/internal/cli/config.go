@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -55,7 +54,6 @@ A KEY shows only that setting, or that section.`,
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	o.flags(f)
 	f.IntP("workers", "w", 1, "number of instances to run in parallel")
 	f.BoolVar(&asJSON, "json", false, "print a list of {key, value, origin}")
@@ -72,9 +70,7 @@ func showConfig(ctx context.Context, s Streams, o *configFlags, kind string, key
 		if err != nil {
 			return err
 		}
-		enc := json.NewEncoder(s.Out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(entries)
+		return writeJSON(s.Out, entries)
 	}
 	data, err := cfg.Explained(keys...)
 	if err != nil {
@@ -212,19 +208,14 @@ func sameKey(a, b error) bool {
 func checkPrompts(cfg *configs.Resolved) []error {
 	whole := cfg.Agent
 	var errs []error
-	for _, keep := range []func(*agent.Config){
-		func(c *agent.Config) { c.SystemTemplate = whole.SystemTemplate },
-		func(c *agent.Config) { c.InstanceTemplate = whole.InstanceTemplate },
-		func(c *agent.Config) { c.ObservationTemplate = whole.ObservationTemplate },
-		func(c *agent.Config) { c.FormatErrorTemplate = whole.FormatErrorTemplate },
-		func(c *agent.Config) { c.SummaryTemplate = whole.SummaryTemplate },
-		func(c *agent.Config) { c.TailTemplate = whole.TailTemplate },
-		func(c *agent.Config) { c.StartupCommand = whole.StartupCommand },
-	} {
+	for i := range prompts(&whole) {
 		one := whole
-		one.SystemTemplate, one.InstanceTemplate, one.ObservationTemplate, one.FormatErrorTemplate, one.StartupCommand = "", "", "", "", ""
-		one.SummaryTemplate, one.TailTemplate, one.Compaction = "", "", agent.CompactOff
-		keep(&one)
+		one.Compaction = agent.CompactOff
+		for j, text := range prompts(&one) {
+			if j != i {
+				*text = ""
+			}
+		}
 		if _, err := agent.New(one); err != nil {
 			err = cfg.Locate(err)
 			if !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) {
@@ -233,4 +224,12 @@ func checkPrompts(cfg *configs.Resolved) []error {
 		}
 	}
 	return errs
+}
+
+// prompts are the templates of an agent.
+func prompts(c *agent.Config) []*string {
+	return []*string{
+		&c.SystemTemplate, &c.InstanceTemplate, &c.ObservationTemplate, &c.FormatErrorTemplate,
+		&c.SummaryTemplate, &c.TailTemplate, &c.StartupCommand,
+	}
 }

@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
-
-	"github.com/docker/go-units"
 
 	"github.com/minibench/mini/runner/control"
 	"github.com/minibench/mini/runner/report"
 	"github.com/minibench/mini/trajectories"
+	"github.com/minibench/mini/trajectories/timeline"
 )
 
 // classOrder is how classes are listed.
@@ -22,7 +20,7 @@ var classOrder = [...]trajectories.Class{
 // writeStatus prints how a batch stands.
 func writeStatus(w io.Writer, dir string, s control.Status) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, for %s\n", dir, standingText(s), passed(s.Elapsed))
+	fmt.Fprintf(&b, "%s: %s, for %s\n", dir, standingText(s), timeline.Clock(duration(s.Elapsed)))
 	if q := s.Standing; q != nil {
 		facts := []string{fmt.Sprintf("%d of %d", q.Done, q.Total)}
 		for _, c := range classOrder {
@@ -60,7 +58,7 @@ func writeStatus(w io.Writer, dir string, s control.Status) error {
 			if r.Cost > 0 {
 				cost = fmt.Sprintf("$%.2f", r.Cost)
 			}
-			fmt.Fprintf(&b, "%-10s %4d  %8s  %8s  %s\n", r.Phase, r.Step, cost, passed(r.Elapsed), r.Who)
+			fmt.Fprintf(&b, "%-10s %4d  %8s  %8s  %s\n", r.Phase, r.Step, cost, timeline.Clock(duration(r.Elapsed)), r.Who)
 		}
 	}
 	_, err := io.WriteString(w, lines(strings.TrimSuffix(b.String(), "\n"))+"\n")
@@ -87,30 +85,17 @@ func standingText(s control.Status) string {
 func roomText(d control.Disk) string {
 	var parts []string
 	if d.Run != nil {
-		parts = append(parts, room(*d.Run)+" free for the run")
+		parts = append(parts, report.Size(*d.Run)+" free for the run")
 	}
 	if d.Engine != nil {
-		parts = append(parts, room(*d.Engine)+" free for the engine")
+		parts = append(parts, report.Size(*d.Engine)+" free for the engine")
 	}
 	if d.Budget != nil {
 		taken := "?"
 		if d.Images != nil {
-			taken = room(*d.Images)
+			taken = report.Size(*d.Images)
 		}
-		parts = append(parts, fmt.Sprintf("images take %s of %s", taken, room(*d.Budget)))
+		parts = append(parts, fmt.Sprintf("images take %s of %s", taken, report.Size(*d.Budget)))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func room(bytes int64) string {
-	return units.CustomSize("%.3g %s", float64(bytes), 1000, []string{"B", "kB", "MB", "GB", "TB", "PB"})
-}
-
-// passed is a time as 0:07, 59:59 or 1:02:03.
-func passed(seconds float64) string {
-	s := int(max(0, seconds))
-	if d := time.Duration(s) * time.Second; d >= time.Hour {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }

@@ -27,8 +27,7 @@ type configFlags struct {
 }
 
 func (c *configFlags) flags(f *pflag.FlagSet) {
-	c.set = f
-	f.StringArrayVarP(&c.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
+	c.configFlag(f)
 	f.VarP(new(modelFlag), "model", "m", "`NAME` of the model")
 	localFlag(f)
 	profileFlag(f)
@@ -37,6 +36,12 @@ func (c *configFlags) flags(f *pflag.FlagSet) {
 	f.Float64P("cost-limit", "l", 0, "cost limit of an attempt in `USD` (default 3; 0: none)")
 	f.Bool("no-autosubmit", false, "do not submit the diff when an attempt reaches a limit")
 	peerFlags(f)
+}
+
+// configFlag is -c. It is all of the settings' flags for commands that run no agent.
+func (c *configFlags) configFlag(f *pflag.FlagSet) {
+	c.set = f
+	f.StringArrayVarP(&c.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
 }
 
 // modelFlag is the value of -m. A second name is an error: of several models

@@ -68,7 +68,6 @@ without a field in their ids.`,
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVarP(&o.filter, "filter", "f", "", "only what meets these `CONDITIONS`")
 	f.StringVar(&o.sort, "sort", "id", "by this `FIELD`; -FIELD turns it round")
 	f.BoolVarP(&o.all, "all", "a", false, "attempts that do not count too")

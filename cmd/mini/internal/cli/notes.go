@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -225,9 +224,7 @@ func (o *notesOptions) print(s Streams, value any, text string) error {
 		_, err := io.WriteString(s.Out, lines(text))
 		return err
 	}
-	enc := json.NewEncoder(s.Out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(value)
+	return writeJSON(s.Out, value)
 }
 
 // notesError gives mistakes the exit code that they have.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -59,9 +58,7 @@ With - the command is read from stdin.`,
 		return usagef("%w; the command goes in quotes: mini policy check 'ls -la'", err)
 	})
 	f := cmd.Flags()
-	f.SortFlags = false
-	o.set = f
-	f.StringArrayVarP(&o.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
+	o.configFlag(f)
 	f.String("environment-class", "", "sandbox: docker, local or bubblewrap")
 	f.BoolVar(&o.bench, "bench", false, "the rules of mini bench, not those of mini")
 	f.StringVar(&o.dir, "dir", "", "`DIR` where it would run (default: here, or /testbed)")
@@ -119,9 +116,7 @@ func (o *policyOptions) run(cmd *cobra.Command, s Streams, command string) error
 		c.Parts = []shell.Part{}
 	}
 	if o.json {
-		enc := json.NewEncoder(s.Out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(c)
+		return writeJSON(s.Out, c)
 	}
 	_, err = io.WriteString(s.Out, lines(c.text()))
 	return err

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -74,9 +73,7 @@ two with one name yours counts. What a profile sets: mini config show --profile.
 				return before(err)
 			}
 			if asJSON {
-				enc := json.NewEncoder(s.Out)
-				enc.SetIndent("", "  ")
-				return enc.Encode(all)
+				return writeJSON(s.Out, all)
 			}
 			for _, p := range all {
 				from := ""

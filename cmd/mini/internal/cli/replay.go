@@ -53,15 +53,13 @@ there is run again, and what follows is a new attempt in the run of -o.`,
 }
 
 func (o *replayOptions) flags(f *pflag.FlagSet) {
-	f.SortFlags = false
-	o.set = f
 	f.StringArrayVarP(&o.instances, "instance", "i", nil, "of runs, replay only the instance with this `ID`; repeatable")
 	f.IntVar(&o.attempt, "attempt", 0, "of runs, replay this attempt instead of the one that counts")
 	o.subsetFlags.flags(f)
 	f.Lookup("subset").Usage = "`SET` with the rows: images, repositories"
 	f.String("environment-class", "", "sandbox: docker, bubblewrap or local (default: as recorded)")
 	f.BoolVarP(&o.yes, "yes", "y", false, "trust the commands: local runs them on this machine itself")
-	f.StringArrayVarP(&o.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
+	o.configFlag(f)
 	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")
 	f.IntP("workers", "w", 1, "number of attempts to replay in parallel")
 	f.StringVarP(&o.output, "output", "o", "", "`FOLDER` for replay.json, or the run of branches")

@@ -52,13 +52,11 @@ With a COMMAND that is run instead, and its exit code is mini's.`,
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	o.subsetFlags.flags(f)
 	f.StringVar(&o.run, "run", "", "`FOLDER` of a run that has kept the sandbox")
 	f.IntVar(&o.attempt, "attempt", 0, "`N`: not the newest attempt that was kept")
 	f.String("network", "", "container network: none, bridge or a network's name (default \"none\")")
-	o.set = f
-	f.StringArrayVarP(&o.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
+	o.configFlag(f)
 	return cmd
 }
 

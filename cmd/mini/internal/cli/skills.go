@@ -42,9 +42,7 @@ type skillOptions struct {
 
 func (o *skillOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.SortFlags = false
-	o.set = f
-	f.StringArrayVarP(&o.config, "config", "c", nil, "YAML `FILE` or key.sub=value; repeatable")
+	o.configFlag(f)
 	f.BoolVar(&o.bench, "bench", false, "the settings of mini bench, not those of mini")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 }
@@ -140,6 +138,7 @@ func indented(text string) string {
 	return margin + strings.ReplaceAll(text, "\n", "\n"+margin) + "\n"
 }
 
+// writeJSON writes a value as indented JSON.
 func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -194,12 +193,7 @@ func (o *skillOptions) check(s Streams, args []string) error {
 		}
 		found = skills.Load(from...)
 	}
-	bad := map[string]bool{}
-	for _, p := range found.Problems {
-		if !p.Warning {
-			bad[p.Folder()] = true
-		}
-	}
+	bad := badSkills(found)
 	if len(bad)+len(found.Skills) == 0 {
 		found.Problems = append(found.Problems, skills.Problem{File: strings.Join(args, ", "), Text: "there are no skills in it"})
 		bad[""] = true
@@ -211,6 +205,17 @@ func (o *skillOptions) check(s Streams, args []string) error {
 		return errIncomplete
 	}
 	return nil
+}
+
+// badSkills are the folders of skills with problems.
+func badSkills(found *skills.Set) map[string]bool {
+	bad := map[string]bool{}
+	for _, p := range found.Problems {
+		if !p.Warning {
+			bad[p.Folder()] = true
+		}
+	}
+	return bad
 }
 
 func (o *skillOptions) showCheck(w io.Writer, found *skills.Set, bad int) error {

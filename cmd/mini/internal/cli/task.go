@@ -29,7 +29,6 @@ type taskOptions struct {
 }
 
 func (o *taskOptions) flags(f *pflag.FlagSet) {
-	f.SortFlags = false
 	f.StringVarP(&o.task, "task", "t", "", "what to do; - reads it from stdin")
 	f.BoolVarP(&o.yes, "yolo", "y", false, "run commands without asking")
 	f.BoolVar(&o.goOn, "continue", false, "go on with the last session of this folder")
