@@ -53,8 +53,9 @@ func (s *spool) fill(ctx context.Context) error {
 	done := make(chan copied, 1)
 	// This ends with the writer. One that still waits when the context ends is
 	// left behind: what has been interrupted is about to end.
+	stdin := os.Stdin
 	go func() {
-		size, err := s.drain(file)
+		size, err := s.drain(file, stdin)
 		done <- copied{size, err}
 	}()
 	select {
@@ -82,8 +83,7 @@ func (s *spool) fill(ctx context.Context) error {
 // drain copies the pipe. Standard input is open already: to open it by its name
 // anew would wait for a writer who may be done, and needs rights that whoever
 // opened it had.
-func (s *spool) drain(to io.Writer) (int64, error) {
-	pipe := os.Stdin
+func (s *spool) drain(to io.Writer, pipe *os.File) (int64, error) {
 	if !IsStdin(s.path) {
 		var err error
 		if pipe, err = os.Open(s.path); err != nil { // takes until somebody writes

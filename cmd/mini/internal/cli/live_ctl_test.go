@@ -23,7 +23,7 @@ func TestSteeringOnATerminal(t *testing.T) {
 	s.tmux("send-keys", "j")
 	s.until("after j", "▸1  a", "f follow")
 	s.tmux("send-keys", "f")
-	s.until("the pane", " a · attempt 1", "running", " step 1 ─", "$ until [ -e", "Esc back")
+	s.until("the pane", " a · attempt 1", "running", " step 1 ·", "$ until [ -e", "Esc back")
 	s.tmux("send-keys", "K")
 	s.until("after K", " kill a? [y/N]   y kills it")
 	s.tmux("send-keys", "n")

@@ -5,9 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -168,29 +166,6 @@ func TestLiveOnATerminal(t *testing.T) {
 		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
 		s.tmux("send-keys", "C-c", "C-c")
 		s.restored("after Ctrl-C twice", "mini: stopping", "code 130")
-	})
-	t.Run("kill -9", func(t *testing.T) {
-		dir := batchFolder(t)
-		s := newScreen(t, dir)
-		s.line(liveBatch)
-		s.until("while it runs", "1/3", "running", "Ctrl-C stops")
-		lock, err := os.ReadFile(filepath.Join(dir, "run", ".lock"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(lock)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil { // its commands live on
-			t.Fatal(err)
-		}
-		s.until("after kill -9", "mini was killed or has crashed")
-		s.line("") // where the shell was quicker, its prompt is lost
-		s.restored("after kill -9")
 	})
 	t.Run("ctrl-z", func(t *testing.T) {
 		dir := batchFolder(t)

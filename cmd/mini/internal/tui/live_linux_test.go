@@ -57,11 +57,11 @@ func TestGivenBackAfterAPanic(t *testing.T) {
 	p := onTerminal(t, "panic")
 	shown(p)
 	p.Type("\x03")
-	restored(p)
-	p.Expect("a mistake in the view")
-	if said := p.Expect("experienced a panic") + p.Expect("\n"); strings.Contains(said, enter) {
+	said := p.Expect("a mistake in the view") + p.Expect("experienced a panic") + p.Expect("\n")
+	if _, after, _ := strings.Cut(said, leave); strings.Contains(after, enter) {
 		t.Errorf("the view came back: %q", said)
 	}
+	ptytest.Eventually(t, "a sane terminal", func() bool { return p.Odd() == "" })
 }
 
 // When the terminal goes away, the view ends and the process goes on.
