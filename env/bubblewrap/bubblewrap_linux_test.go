@@ -61,24 +61,3 @@ func TestConformance(t *testing.T) {
 		envtest.Lacks(envtest.ProcessLimit, "bubblewrap bounds no resources"),
 		envtest.Lacks(envtest.OtherUsers, "a sandbox of bubblewrap's has one user"))
 }
-
-func BenchmarkTrue(b *testing.B) {
-	box := start(b, machine(b), bubblewrap.Config{Dir: b.TempDir()})
-	for b.Loop() {
-		sh(b, box, "true")
-	}
-}
-
-// BenchmarkStart is what it takes to bring up and close a sandbox.
-func BenchmarkStart(b *testing.B) {
-	m := machine(b)
-	for b.Loop() {
-		box, err := m.Start(b.Context(), bubblewrap.Config{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := box.Close(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

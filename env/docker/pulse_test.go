@@ -131,11 +131,3 @@ func TestStillness(t *testing.T) {
 		s.settle()
 	})
 }
-
-// BenchmarkWatch is what the pulse costs a command.
-func BenchmarkWatch(b *testing.B) {
-	p := newPulse(4*time.Second, silent, func(context.Context) {})
-	for b.Loop() {
-		p.watch(b.Context(), func(error) {})()
-	}
-}

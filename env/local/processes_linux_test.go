@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/minibench/mini/env"
-	"github.com/minibench/mini/env/helper/child/childtest"
 	"github.com/minibench/mini/env/local"
 )
 
@@ -115,19 +114,5 @@ func TestFloodStaysSmall(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 8<<20 {
 		t.Errorf("allocated %d bytes for it, want at most 8 MiB", grown)
-	}
-}
-
-// BenchmarkStart is what it takes to open and close an environment.
-func BenchmarkStart(b *testing.B) {
-	program := childtest.Program(b)
-	for b.Loop() {
-		box, err := local.New(b.Context(), local.Config{Helper: program})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := box.Close(b.Context()); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

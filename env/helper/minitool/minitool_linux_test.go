@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -285,21 +284,4 @@ func TestCalled(t *testing.T) {
 	if minitool.Called(nil) {
 		t.Error("without arguments")
 	}
-}
-
-// BenchmarkStart is what a call takes of which nobody is asked, beside the least
-// that any program takes.
-func BenchmarkStart(b *testing.B) {
-	name := program(b)
-	var least, tool time.Duration
-	for b.Loop() {
-		began := time.Now()
-		_ = exec.CommandContext(b.Context(), "/bin/true").Run()
-		least += time.Since(began)
-		began = time.Now()
-		_ = exec.CommandContext(b.Context(), name).Run() // exits with 1
-		tool += time.Since(began)
-	}
-	b.ReportMetric(float64(least.Microseconds())/float64(b.N), "true-us")
-	b.ReportMetric(float64(tool.Microseconds())/float64(b.N), "tool-us")
 }
