@@ -140,48 +140,49 @@ type Command struct {
 }
 
 // Result is what a command did. Stdout and stderr share one pipe, so Output
-// has them in the order in which they were written.
+// has them in the order in which they were written. As JSON a helper reports it
+// (see helper.Exit), after the output.
 type Result struct {
 	// Output is the bytes as written, byte for byte. When Truncated, it is
 	// the first Head bytes and the last len(Output)-Head bytes. It is empty
 	// where Command.Sink got them.
-	Output    []byte
-	Head      int
-	Truncated bool
+	Output    []byte `json:"-"`
+	Head      int    `json:"head"`
+	Truncated bool   `json:"truncated,omitempty"`
 	// Bytes and Chars count the whole output, kept or not. A character is a
 	// Unicode code point; every byte that is not part of valid UTF-8 counts
 	// as one.
-	Bytes int64
-	Chars int64
+	Bytes int64 `json:"bytes"`
+	Chars int64 `json:"chars"`
 	// ExitCode is the shell's; 128+n when signal n killed it (Signal says
 	// which), -1 when the command timed out or never ran.
-	ExitCode int
-	Signal   int
-	Duration time.Duration
+	ExitCode int           `json:"exit_code"`
+	Signal   int           `json:"signal,omitempty"`
+	Duration time.Duration `json:"duration_ns"`
 	// TimedOut says that the timeout ended the command; all it had started
 	// was killed. Survivors counts processes that could not be killed: 0
 	// unless the kernel would not let go of them.
-	TimedOut  bool
-	Survivors int
+	TimedOut  bool `json:"timed_out,omitempty"`
+	Survivors int  `json:"survivors,omitempty"`
 	// Killed counts the processes that were killed at a timeout or cancel.
-	Killed int
+	Killed int `json:"killed,omitempty"`
 	// Collateral says that processes of earlier commands were killed: the kill at
 	// a timeout had to go beyond the command, or they had left no process for
 	// this command to be started in.
-	Collateral bool
+	Collateral bool `json:"collateral,omitempty"`
 	// Background lists processes that the command left running after a
 	// normal end, oldest first, at most MaxBackground of them.
-	Background []Process
+	Background []Process `json:"background,omitempty"`
 	// OOMKilled counts processes the kernel killed for want of memory while
 	// the command ran; -1 where that cannot be known.
-	OOMKilled int
+	OOMKilled int `json:"oom_killed"`
 	// RootFull says that the file system of "/" had no room left when the
 	// command had ended: in a container, the disk of its engine. Commands on the
 	// host change other file systems, and classes of the host do not tell.
-	RootFull bool
+	RootFull bool `json:"root_full,omitempty"`
 	// Failure says in a sentence why a command never ran (no shell, working
 	// directory missing, NUL byte, text too long); empty when it did run.
-	Failure string
+	Failure string `json:"failure,omitempty"`
 }
 
 // MaxBackground bounds Result.Background.

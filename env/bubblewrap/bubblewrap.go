@@ -1,6 +1,7 @@
 package bubblewrap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,7 +133,7 @@ func (m *Machine) Start(ctx context.Context, c Config) (*Sandbox, error) {
 	if work != "" {
 		name += " in " + work
 	}
-	environ := append(child.Plain(os.Environ()), "TMPDIR=/tmp", "HOME="+orTmp(m.home))
+	environ := append(child.Plain(os.Environ()), "TMPDIR=/tmp", "HOME="+cmp.Or(m.home, "/tmp"))
 	box, err := child.Start(ctx, child.Config{
 		Name:    name,
 		Program: m.program,
@@ -141,7 +142,7 @@ func (m *Machine) Start(ctx context.Context, c Config) (*Sandbox, error) {
 		// The configured variables are for commands, and not for bwrap.
 		Setup:   helper.Setup{Env: c.Env, Interpreter: c.Interpreter, ToolDir: toolDir},
 		Info:    c.info,
-		Timeout: c.Timeout, OutputLimit: c.OutputLimit,
+		Timeout: c.Timeout,
 	})
 	switch {
 	case ctx.Err() != nil && err != nil:
@@ -150,13 +151,6 @@ func (m *Machine) Start(ctx context.Context, c Config) (*Sandbox, error) {
 		return nil, failure(name, err)
 	}
 	return &Sandbox{Box: box, config: c, info: c.info(box.Hello())}, nil
-}
-
-func orTmp(home string) string {
-	if home == "" {
-		return "/tmp"
-	}
-	return home
 }
 
 // failure says what bwrap said, and what to do about the most frequent cause.
@@ -174,14 +168,9 @@ func failure(name string, err error) error {
 
 // info joins what the helper says and what is known of the configuration.
 func (c Config) info(h helper.Hello) env.Info {
-	i := env.Info{
-		System: h.System, Node: h.Node, Release: h.Release, Version: h.Kernel, Machine: h.Machine,
-		Dir:        h.Dir,
-		Network:    c.Network == Host,
-		Tools:      true,
-		Disposable: c.Dir == "" || c.Disposable,
-		Warnings:   append([]string{Unbounded}, c.Warnings...),
-	}
+	i := h.Info()
+	i.Network, i.Disposable = c.Network == Host, c.Dir == "" || c.Disposable
+	i.Warnings = append([]string{Unbounded}, c.Warnings...)
 	for _, m := range c.Mounts {
 		i.Disposable = i.Disposable && !m.ReadWrite
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/minibench/mini/env"
+	"github.com/minibench/mini/env/helper/child"
 )
 
 // Sizes of what lies in memory, in bytes, where Config says nothing.
@@ -44,9 +44,6 @@ type Config struct {
 	// Interpreter is the shell and its flags; empty means bash -c, or sh where
 	// there is no bash.
 	Interpreter []string
-	// OutputLimit is how many bytes are kept of the output of a command that
-	// names no limit; zero means env.DefaultOutputLimit.
-	OutputLimit int
 	// Network is None or Host; empty means None.
 	Network string
 	// ShmBytes is the size of /dev/shm; zero means DefaultShm.
@@ -73,20 +70,7 @@ func (c Config) Validate() error {
 	if !slices.Contains([]string{"", None, Host}, c.Network) {
 		bad("network %.60q: bubblewrap knows %q, and %q, which is this machine's own with all that listens on it", c.Network, None, Host)
 	}
-	if c.Timeout < 0 {
-		bad("timeout must not be negative, is %v", c.Timeout)
-	}
-	if c.OutputLimit < 0 || c.OutputLimit > env.SubmissionLimit {
-		bad("output limit must be between 0 and %d bytes, is %d", env.SubmissionLimit, c.OutputLimit)
-	}
-	if len(c.Interpreter) > 0 && c.Interpreter[0] == "" {
-		bad("interpreter has an empty name")
-	}
-	for name, value := range c.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			bad("environment variable %q cannot be passed on", name)
-		}
-	}
+	errs = append(errs, child.Validate(c.Timeout, c.Interpreter, c.Env))
 	if c.ShmBytes < 0 {
 		bad("shm size must not be negative, is %d", c.ShmBytes)
 	}

@@ -52,9 +52,6 @@ type api interface {
 
 	ImageList(ctx context.Context, o image.ListOptions) ([]image.Summary, error)
 
-	NetworkList(ctx context.Context, o network.ListOptions) ([]network.Summary, error)
-	NetworkRemove(ctx context.Context, id string) error
-
 	VolumeCreate(ctx context.Context, o volume.CreateOptions) (volume.Volume, error)
 	VolumeList(ctx context.Context, o volume.ListOptions) (volume.ListResponse, error)
 	VolumeRemove(ctx context.Context, name string, force bool) error

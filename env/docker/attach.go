@@ -3,7 +3,6 @@ package docker
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 
@@ -73,7 +72,7 @@ func (d *demultiplexed) Read(p []byte) (int, error) {
 			d.left = size
 		case muxStderr:
 			if _, err := io.CopyN(d.stderr, d.from, size); err != nil {
-				return 0, noEOF(err)
+				return 0, helper.NoEOF(err)
 			}
 		default:
 			return 0, fmt.Errorf("the engine sent a frame of stream %d", header[0])
@@ -82,16 +81,9 @@ func (d *demultiplexed) Read(p []byte) (int, error) {
 	n, err := d.from.Read(p[:min(int64(len(p)), d.left)])
 	d.left -= int64(n)
 	if d.left > 0 {
-		err = noEOF(err)
+		err = helper.NoEOF(err)
 	}
 	return n, err
-}
-
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // heard is a stream out of a container: what comes says that the engine lives.

@@ -12,7 +12,6 @@ const (
 	DefaultPIDs   = 512
 	DefaultShm    = 64 << 20  // bytes
 	DefaultTmp    = 256 << 20 // bytes; of /tmp where the root is read-only
-	DefaultLease  = 10 * time.Minute
 )
 
 // Config describes one sandbox. Only Image is required.
@@ -81,10 +80,6 @@ type Config struct {
 	// (see sockets) or talk to another service of the machine.
 	Force bool
 
-	// Lease is how long a container lives without a sign of its owner; zero
-	// means DefaultLease. It is the last resort: normally a container ends
-	// with its owner.
-	Lease time.Duration
 	// Prepare is what is done once on the image for all its containers; nil means
 	// nothing. It takes an Engine that looks after images.
 	Prepare *Preparation `json:"-"`
@@ -122,9 +117,6 @@ func (c Config) withDefaults() Config {
 			c.Tmpfs = map[string]int64{}
 		}
 		c.Tmpfs["/tmp"] = c.share(DefaultTmp)
-	}
-	if c.Lease == 0 {
-		c.Lease = DefaultLease
 	}
 	if c.Network == "" {
 		c.Network = networkNone

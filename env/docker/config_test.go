@@ -3,7 +3,6 @@ package docker_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/minibench/mini/env/docker"
 )
@@ -32,7 +31,6 @@ func TestValidate(t *testing.T) {
 		"network":         {docker.Config{Network: "a b"}, `network: "a b" names none; write "none", "bridge"`},
 		"no container":    {docker.Config{Network: "container:"}, "network"},
 		"runtime":         {docker.Config{Runtime: "run sc"}, "runtime"},
-		"short lease":     {docker.Config{Lease: time.Millisecond}, "lease"},
 		"timeout":         {docker.Config{Timeout: -1}, "timeout"},
 
 		"little memory": {docker.Config{MemoryBytes: 1 << 20}, "memory: 1MiB is less than the 16MiB"},

@@ -19,7 +19,6 @@ type Container struct {
 	engine *Engine
 	name   string
 	born   time.Time
-	lease  time.Duration
 	stream *attachment
 	link   link // what the conversation goes over; nil before there is one
 	death  *death
@@ -74,16 +73,13 @@ func (c *Container) within(ctx context.Context, inside env.Environment, cmd env.
 
 // judged says of what a command came to what it means.
 func (c *Container) judged(ctx context.Context, res env.Result, err error) (env.Result, error) {
-	over := c.client.Err()
 	switch {
 	case err == nil:
 		return res, c.roomLeft(res)
-	case over == nil: // ctx ended; the sandbox is well
+	case c.client.Err() == nil: // ctx ended; the sandbox is well
 		return res, fmt.Errorf("execute command: %w", err)
-	case errors.Is(over, env.ErrClosed):
-		return res, errors.Join(cause(ctx), env.ErrClosed)
 	}
-	return res, errors.Join(cause(ctx), c.bury(ctx, over))
+	return res, c.carried(ctx, err)
 }
 
 // execute is Execute, with an eye on the engine while the command runs.
@@ -135,14 +131,6 @@ func (c *Container) hasMemory(ctx context.Context) bool {
 
 // goneWait is how long the engine may take to remove a container by itself.
 const goneWait = time.Second
-
-// cause is nil unless ctx has ended.
-func cause(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(ctx)
-}
 
 // roomLeft is an error when a command failed where the engine's disk has no room
 // left: so will every other, whatever the agent does. A file system of the

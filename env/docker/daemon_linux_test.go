@@ -285,7 +285,7 @@ func TestPausedContainerIsGivenUp(t *testing.T) {
 
 func TestFullDiskOfTheEngine(t *testing.T) {
 	t.Parallel()
-	d := dockertest.Daemon(t, dockertest.DiskOf(64<<20))
+	d := dockertest.DaemonWithDisk(t, 64<<20)
 	e := d.Engine(docker.EngineConfig{})
 	box := open(t, e, docker.Config{})
 	// A file system of the container's own may be full; that is an observation.

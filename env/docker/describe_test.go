@@ -42,12 +42,12 @@ func TestAbandoned(t *testing.T) {
 		if dead {
 			p.kill()
 		}
-		names, err := e.Abandoned(t.Context())
+		found, err := e.Cleanable(t.Context(), docker.Thorough{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.Contains(names, left) != dead {
-			t.Errorf("owner dead %v: abandoned are %v", dead, names)
+		if slices.ContainsFunc(found, func(l docker.Leftover) bool { return l.Name == left }) != dead {
+			t.Errorf("owner dead %v: abandoned are %v", dead, found)
 		}
 		if gone(t, left) {
 			t.Error("it was removed")

@@ -37,20 +37,13 @@ type EngineConfig struct {
 	// PullProgress is told how pulls come along, a few times a second each;
 	// calls for different images may come at the same time.
 	PullProgress func(PullProgress)
-	// Silence is how long the engine may leave everything unanswered before what
-	// waits for it is given up; zero means four seconds. It matters for one that
-	// is frozen or out of reach: a dead one is noticed at once.
-	Silence time.Duration
 	// Notice is told, in a sentence, what somebody should know who wonders why
 	// nothing goes on; it must be quick. It may be nil.
 	Notice func(string)
 	// PauseLimit is how long a container may be paused while a command runs in
-	// it; zero means five minutes. No container is waited for longer than half its
-	// lease: one that wakes must find its owner alive.
+	// it; zero means five minutes, and more than that is too long: one that wakes
+	// must find its owner alive.
 	PauseLimit time.Duration
-	// NoShortcut keeps conversations with helpers on the engine's own streams.
-	// Otherwise they have a socket where the engine is on this machine.
-	NoShortcut bool
 	// Images says how images are looked after. Without it Start pulls what is
 	// missing, and nothing is ever removed.
 	Images *images.Config
@@ -84,14 +77,14 @@ type Engine struct {
 
 // program is a helper to be put into sandboxes.
 type program struct {
+	dir        string // with its file; empty for the embedded one
 	arch, hash string
-	read       func(arch string) (content []byte, hash string, err error)
 }
 
 // content is the program. It is read when it is needed, which is once for each
 // engine and version of mini.
 func (b program) content() ([]byte, error) {
-	content, hash, err := b.read(b.arch)
+	content, hash, err := binaries.For(b.dir, b.arch)
 	if err == nil && hash != b.hash {
 		err = fmt.Errorf("the helper for %s is not what its checksum says; build it again with scripts/helper.sh", b.arch)
 	}
@@ -124,11 +117,8 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 	if err != nil {
 		return nil, &env.Error{Status: env.DaemonUnavailable, Op: "set up engine client", Hint: hintDaemon, Err: err}
 	}
-	if cfg.Silence <= 0 {
-		cfg.Silence = defaultSilence
-	}
 	if cfg.PauseLimit <= 0 {
-		cfg.PauseLimit = DefaultPauseLimit
+		cfg.PauseLimit = defaultPauseLimit
 	}
 	e := &Engine{
 		cfg:     cfg,
@@ -139,7 +129,7 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 
 		unprepared: make(map[string]bool),
 	}
-	e.pulse = newPulse(cfg.Silence,
+	e.pulse = newPulse(silenceLimit,
 		func(ctx context.Context) error { _, err := cli.Ping(ctx); return err },
 		func(ctx context.Context) { e.lookForPaused(ctx, cli) })
 	e.api = &bounded{api: cli, pulse: e.pulse, leashed: ends}
@@ -155,7 +145,7 @@ func Open(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 		_ = cli.Close() // the ping's error is the one that matters
 		return nil, err
 	}
-	e.shortcuts.off = cfg.NoShortcut || !nearby(cli.DaemonHost())
+	e.shortcuts.off = !nearby(cli.DaemonHost())
 	if cfg.Images != nil {
 		if e.images, err = e.lookAfterImages(ctx, *cfg.Images); err != nil {
 			_ = cli.Close() // as above
@@ -224,16 +214,11 @@ func (e *Engine) helper(arch string) (program, error) {
 	if b, ok := e.helpers[arch]; ok {
 		return b, nil
 	}
-	b := program{arch: arch, read: binaries.For}
-	hash := binaries.Hash
-	if dir := e.cfg.HelperDir; dir != "" {
-		b.read = func(arch string) ([]byte, string, error) { return binaries.FromDir(dir, arch) }
-		hash = func(arch string) (string, error) { return binaries.HashInDir(dir, arch) }
-	}
-	var err error
-	if b.hash, err = hash(arch); err != nil {
+	hash, err := binaries.Hash(e.cfg.HelperDir, arch)
+	if err != nil {
 		return program{}, err
 	}
+	b := program{dir: e.cfg.HelperDir, arch: arch, hash: hash}
 	e.helpers[arch] = b
 	return b, nil
 }

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/minibench/mini/env"
@@ -30,12 +29,5 @@ func (c *Container) Get(ctx context.Context, path string, tree io.Writer) error 
 
 // carried tells a lost sandbox from a transfer that failed.
 func (c *Container) carried(ctx context.Context, err error) error {
-	over := c.client.Err()
-	switch {
-	case err == nil || over == nil:
-		return err
-	case errors.Is(over, env.ErrClosed):
-		return errors.Join(cause(ctx), env.ErrClosed)
-	}
-	return errors.Join(cause(ctx), c.bury(ctx, over))
+	return c.client.Outcome(ctx, err, func(why error) error { return c.bury(ctx, why) })
 }

@@ -11,12 +11,10 @@ import (
 // Kind is what an engine calls a thing.
 type Kind string
 
-// The kinds of things that can be left behind. This mini makes no networks;
-// one with its label would be another version's, and is treated alike.
+// The kinds of things that can be left behind.
 const (
 	KindContainer Kind = "container"
 	KindVolume    Kind = "volume"
-	KindNetwork   Kind = "network"
 	KindImage     Kind = "image" // a sandbox that was kept
 )
 

@@ -12,10 +12,9 @@ import (
 	"github.com/minibench/mini/env"
 )
 
-// DefaultPauseLimit is how long a paused container is waited for, or half its
-// lease where that is less: it hears of its owner four times per lease, and has to
-// find him alive when it wakes.
-const DefaultPauseLimit = 5 * time.Minute
+// defaultPauseLimit is how long a paused container is waited for. It hears of its
+// owner four times per lease, and has to find him alive when it wakes.
+const defaultPauseLimit = lease / 2
 
 // stillness is how long a container was paused while commands ran in it, or
 // files were carried, as far as anybody looked.
@@ -81,7 +80,7 @@ func (s *stillness) settle() {
 // lookForPaused finds out which of the containers at work are paused. It is
 // asked at each beat of the pulse, by raw: it must not wait for itself.
 func (e *Engine) lookForPaused(ctx context.Context, raw api) {
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.Silence)
+	ctx, cancel := context.WithTimeout(ctx, silenceLimit)
 	defer cancel()
 	list, err := raw.ContainerList(ctx, container.ListOptions{
 		Filters: filters.NewArgs(filters.Arg("label", labelOwner), filters.Arg("status", container.StatePaused)),
@@ -103,7 +102,7 @@ func (e *Engine) lookForPaused(ctx context.Context, raw api) {
 // found is told whether the container is paused, and gives it up when that has
 // lasted too long.
 func (c *Container) found(paused bool) {
-	limit := min(c.engine.cfg.PauseLimit, c.lease/2)
+	limit := c.engine.cfg.PauseLimit
 	lasted := c.still.see(paused, time.Now())
 	if notice := c.engine.cfg.Notice; notice != nil && lasted > 0 && !c.noticed {
 		notice(fmt.Sprintf("%s is paused, and waited for up to %s: docker unpause %[1]s", c.name, limit))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 
@@ -172,7 +171,3 @@ func (e *Engine) leaveUnprepared(c Config, name string, err error) {
 		e.cfg.Notice(fmt.Sprintf("no prepared image of %s could be made, so each of its attempts scrubs the repository itself: %v", c.Image, err))
 	}
 }
-
-// isGone reports whether a container could not be made since its image was
-// removed.
-func isGone(err error) bool { return errdefs.IsNotFound(err) }

@@ -16,10 +16,10 @@ import (
 // One that is frozen, or behind a network that swallows what is sent, says
 // nothing at all. The pulse is for that: while anybody has waited for longer
 // than a beat, the engine is asked for a sign of life at every beat, and when
-// none comes for Silence, everybody who waits is told that it is lost.
+// none comes for silenceLimit, everybody who waits is told that it is lost.
 const (
-	beat           = 500 * time.Millisecond
-	defaultSilence = 4 * time.Second
+	beat         = 500 * time.Millisecond
+	silenceLimit = 4 * time.Second
 )
 
 // errNoPulse is why what waits on an engine ends when the engine has no pulse.

@@ -194,16 +194,6 @@ func (b *bounded) CopyToContainer(ctx context.Context, id, path string, content 
 	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.CopyToContainer(ctx, id, path, content, o) })
 }
 
-// NetworkList implements api.
-func (b *bounded) NetworkList(ctx context.Context, o network.ListOptions) ([]network.Summary, error) {
-	return request(ctx, b, func(ctx context.Context) ([]network.Summary, error) { return b.api.NetworkList(ctx, o) })
-}
-
-// NetworkRemove implements api.
-func (b *bounded) NetworkRemove(ctx context.Context, id string) error {
-	return errOnly(ctx, b, func(ctx context.Context) error { return b.api.NetworkRemove(ctx, id) })
-}
-
 // NetworkInspect implements api.
 func (b *bounded) NetworkInspect(ctx context.Context, name string, o network.InspectOptions) (network.Inspect, error) {
 	return request(ctx, b, func(ctx context.Context) (network.Inspect, error) { return b.api.NetworkInspect(ctx, name, o) })

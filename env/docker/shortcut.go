@@ -170,7 +170,7 @@ func (c *crossing) decide(in io.Reader, conn net.Conn) bool {
 
 func (c *crossing) accept() {
 	defer c.short.close()
-	_ = c.short.listener.SetDeadline(time.Now().Add(helper.DefaultHandshakeWait)) // Close ends it too
+	_ = c.short.listener.SetDeadline(time.Now().Add(helper.HandshakeWait)) // Close ends it too
 	conn, err := c.short.listener.Accept()
 	if err != nil {
 		return

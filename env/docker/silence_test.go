@@ -53,10 +53,10 @@ func (*mute) Close() error { return nil }
 // engineOf is an engine that is spoken to through a, and answers questions after
 // its health like ask.
 func engineOf(a api, ask func(context.Context) error) *Engine {
-	p := newPulse(defaultSilence, ask, func(context.Context) {})
+	p := newPulse(silenceLimit, ask, func(context.Context) {})
 	return &Engine{
 		api: &bounded{api: a, pulse: p, leashed: true}, pulse: p,
-		cfg: EngineConfig{PullTimeout: 5 * time.Minute, PauseLimit: DefaultPauseLimit}, open: map[*Container]struct{}{},
+		cfg: EngineConfig{PullTimeout: 5 * time.Minute, PauseLimit: defaultPauseLimit}, open: map[*Container]struct{}{},
 	}
 }
 

@@ -9,12 +9,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/minibench/mini/env"
 	"github.com/minibench/mini/env/helper"
 )
+
+// lease is how long a container lives without a sign of its owner. It is the last
+// resort: normally a container ends with its owner.
+const lease = 10 * time.Minute
 
 // Start brings up a sandbox: the image is pulled when it is missing, a
 // container made, and the helper within greeted. The error is an *env.Error
@@ -44,7 +49,7 @@ func (e *Engine) Start(ctx context.Context, c Config) (_ *Container, err error) 
 		}
 	}()
 	box, err := e.startFrom(ctx, c, from)
-	if from.prepared != nil && isGone(err) { // it was removed meanwhile
+	if from.prepared != nil && errdefs.IsNotFound(err) { // it was removed meanwhile
 		box, err = e.startFrom(ctx, c, img)
 	}
 	if err != nil {
@@ -89,7 +94,7 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin progra
 			return nil, err
 		}
 	}
-	box := &Container{engine: e, name: containerName(c.Instance), born: time.Now(), lease: c.Lease}
+	box := &Container{engine: e, name: containerName(c.Instance), born: time.Now()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, box.release(ctx))
@@ -129,7 +134,7 @@ func (e *Engine) start(ctx context.Context, c Config, img imageFacts, bin progra
 		Dir:          c.Dir,
 		Env:          c.Env,
 		Interpreter:  c.Interpreter,
-		LeaseSeconds: int(c.Lease / time.Second),
+		LeaseSeconds: int(lease / time.Second),
 		ToolDir:      toolDir,
 	}
 	if short != nil {
@@ -210,22 +215,9 @@ func suits(c Config, found string) error {
 
 // info joins what the helper, the image and the configuration say.
 func info(c Config, img imageFacts, h helper.Hello, warnings []string) env.Info {
-	i := env.Info{
-		System:      h.System,
-		Node:        h.Node,
-		Release:     h.Release,
-		Version:     h.Kernel,
-		Machine:     h.Machine,
-		Dir:         h.Dir,
-		Disposable:  !c.writable(),
-		Tools:       true,
-		Image:       c.Image,
-		ImageID:     img.id,
-		ImageDigest: img.digest,
-		ImageArch:   img.arch,
-		Prepared:    img.prepared,
-		Warnings:    warnings,
-	}
+	i := h.Info()
+	i.Disposable, i.Warnings = !c.writable(), warnings
+	i.Image, i.ImageID, i.ImageDigest, i.ImageArch, i.Prepared = c.Image, img.id, img.digest, img.arch, img.prepared
 	if h.DirMissing {
 		i.Warnings = append(i.Warnings, fmt.Sprintf("the image has no %s; commands start in %s", c.Dir, h.Dir))
 	}

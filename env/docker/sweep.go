@@ -13,7 +13,6 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
-	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/volume"
 	"golang.org/x/sync/errgroup"
 
@@ -26,19 +25,13 @@ import (
 const sweepers = 8
 
 // Sweep removes what mini left behind in the engine: containers in any state,
-// with their anonymous volumes, and volumes and networks, whose label names a
-// process of this host that is proven to be dead. It never touches what may have
+// with their anonymous volumes, and volumes, whose label names a process of this
+// host that is proven to be dead. It never touches what may have
 // a living owner, belongs to another host, or does not have the label. What
 // belongs to another boot or PID namespace is removed only when it is not in use
 // and has expired. It returns what it removed; what another mini removes at the
 // same time is in that one's list.
-func (e *Engine) Sweep(ctx context.Context) ([]Leftover, error) {
-	left, err := e.Leftovers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return e.removeAll(ctx, left)
-}
+func (e *Engine) Sweep(ctx context.Context) ([]Leftover, error) { return e.Clean(ctx, Thorough{}) }
 
 // Thorough says what Clean removes beyond what Sweep does.
 type Thorough struct {
@@ -60,10 +53,8 @@ func (e *Engine) Clean(ctx context.Context, t Thorough) ([]Leftover, error) {
 	return e.removeAll(ctx, left)
 }
 
-// Leftovers is what Sweep would remove. Containers come first: they hold the
-// volumes and networks they use.
-func (e *Engine) Leftovers(ctx context.Context) ([]Leftover, error) { return e.leftovers(ctx, false) }
-
+// leftovers is what Sweep would remove. Containers come first: they hold the
+// volumes they use.
 func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, error) {
 	ours := filters.NewArgs(filters.Arg("label", labelOwner))
 	containers, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: ours})
@@ -73,10 +64,6 @@ func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, e
 	volumes, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: ours})
 	if err != nil {
 		return nil, failure(ctx, env.StartFailed, "list volumes", err)
-	}
-	networks, err := e.api.NetworkList(ctx, network.ListOptions{Filters: ours})
-	if err != nil {
-		return nil, failure(ctx, env.StartFailed, "list networks", err)
 	}
 	var left []Leftover
 	add := func(l Leftover, labels map[string]string, inUse bool) {
@@ -99,9 +86,6 @@ func (e *Engine) leftovers(ctx context.Context, alsoUnknown bool) ([]Leftover, e
 	}
 	for _, v := range volumes.Volumes {
 		add(Leftover{Kind: KindVolume, Name: v.Name, Created: parseTime(v.CreatedAt), id: v.Name}, v.Labels, false)
-	}
-	for _, n := range networks {
-		add(Leftover{Kind: KindNetwork, Name: n.Name, Created: n.Created, id: n.ID}, n.Labels, len(n.Containers) > 0)
 	}
 	return left, nil
 }
@@ -138,16 +122,6 @@ func (e *Engine) Cleanable(ctx context.Context, t Thorough) ([]Leftover, error) 
 
 // ofAnother says that a label names another user than this process's.
 func ofAnother(uid string) bool { return uid != "" && uid != strconv.Itoa(os.Getuid()) }
-
-// Abandoned are the names of what Sweep would remove.
-func (e *Engine) Abandoned(ctx context.Context) ([]string, error) {
-	left, err := e.Leftovers(ctx)
-	names := make([]string, 0, len(left))
-	for _, l := range left {
-		names = append(names, l.Name)
-	}
-	return names, err
-}
 
 func (e *Engine) abandoned(o owner, labels map[string]string, inUse bool) bool {
 	switch e.owner.sees(o) {
@@ -198,8 +172,6 @@ func (e *Engine) removeLeftover(ctx context.Context, l Leftover) (bool, error) {
 		return e.remove(ctx, l.id, removeTimeout)
 	case KindVolume:
 		err = e.api.VolumeRemove(ctx, l.id, false)
-	case KindNetwork:
-		err = e.api.NetworkRemove(ctx, l.id)
 	case KindImage:
 		_, err = e.api.ImageRemove(ctx, l.id, image.RemoveOptions{PruneChildren: true})
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
-	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
 	"golang.org/x/sync/errgroup"
@@ -24,8 +23,8 @@ import (
 
 // These tests sweep an engine of their own: other tests sweep the machine's.
 
-// things makes what a sweep has to judge: of each label a container, a volume
-// and a network, by their names.
+// things makes what a sweep has to judge: of each label a container and a volume,
+// by their names.
 type things struct {
 	t   *testing.T
 	cli *client.Client
@@ -59,22 +58,12 @@ func (m *things) volume(name string, labels map[string]string) string {
 	return "volume " + name
 }
 
-// network is a bridge, in the network namespace of the second engine.
-func (m *things) network(name string, labels map[string]string) string {
-	m.t.Helper()
-	_, err := m.cli.NetworkCreate(m.t.Context(), name, network.CreateOptions{Driver: "bridge", Labels: labels, Options: map[string]string{"com.docker.network.bridge.name": name}})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return "network " + name
-}
-
 // all makes one of each kind.
 func (m *things) all(labels map[string]string) []string {
 	m.t.Helper()
 	m.n++
 	name := fmt.Sprintf("mini-x-%d", m.n)
-	return []string{m.container(name, labels), m.volume(name, labels), m.network(name, labels)}
+	return []string{m.container(name, labels), m.volume(name, labels)}
 }
 
 // there is what the engine has, as "kind name".
@@ -94,13 +83,6 @@ func (m *things) there() []string {
 	}
 	for _, v := range volumes.Volumes {
 		found = append(found, "volume "+v.Name)
-	}
-	networks, err := m.cli.NetworkList(m.t.Context(), network.ListOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	for _, n := range networks {
-		found = append(found, "network "+n.Name)
 	}
 	slices.Sort(found)
 	return found
@@ -176,7 +158,7 @@ func TestSweep(t *testing.T) {
 	want := slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(sweep))...)))
 	stays := slices.Concat(slices.Collect(maps.Values(keep))...)
 
-	planned, err := e.Leftovers(t.Context())
+	planned, err := e.Cleanable(t.Context(), docker.Thorough{})
 	if err != nil || !slices.Equal(namesOf(planned), want) {
 		t.Errorf("would be removed: %q, %v; want %q", namesOf(planned), err, want)
 	}
@@ -223,7 +205,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A volume or network that is in use is not touched, whoever made it; the
+// A volume that is in use is not touched, whoever made it; the
 // container of a dead mini goes first, so that nothing is in its use.
 func TestSweepOfWhatIsInUse(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/docker/go-units"
 
@@ -78,9 +77,6 @@ func (c Config) Validate() error {
 	}
 	if c.Timeout < 0 {
 		m.add("timeout", "%s is negative", c.Timeout)
-	}
-	if c.Lease != 0 && c.Lease < time.Second {
-		m.add("lease", "%s is less than a second", c.Lease)
 	}
 	c.validateNetwork(&m)
 	c.validateLimits(&m)

@@ -15,16 +15,14 @@ func TestEveryWayToTheHelper(t *testing.T) {
 	image := dockertest.Image(t)
 	local := strings.HasPrefix(dockertest.Client(t).DaemonHost(), "unix://")
 	for name, tt := range map[string]struct {
-		config   docker.EngineConfig
 		spoil    bool
 		shortcut bool
 	}{
 		"the shortcut":   {shortcut: local},
-		"none wanted":    {config: docker.EngineConfig{NoShortcut: true}},
 		"none to be had": {spoil: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := docker.Open(t.Context(), tt.config)
+			e, err := docker.Open(t.Context(), docker.EngineConfig{})
 			if err != nil {
 				t.Fatal(err)
 			}

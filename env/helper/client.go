@@ -27,13 +27,19 @@ var (
 	ErrMismatch = errors.New("not the helper that was sent")
 )
 
-// Defaults of ClientConfig.
 const (
-	DefaultTimeout       = time.Minute
-	DefaultGrace         = 30 * time.Second
-	DefaultCancelWait    = 10 * time.Second
-	DefaultHandshakeWait = 30 * time.Second
-	DefaultTransferWait  = time.Minute
+	// DefaultTimeout bounds commands for which neither they nor the
+	// ClientConfig say anything.
+	DefaultTimeout = time.Minute
+	// Grace is how long after a command's timeout its report may take, on
+	// the client's clock, before the sandbox counts as silent.
+	Grace = 30 * time.Second
+	// HandshakeWait is how long the helper's first answer may take.
+	HandshakeWait = 30 * time.Second
+	// cancelWait is how long a cancelled command's report may take.
+	cancelWait = 10 * time.Second
+	// transferWait is how long files may stand still on the helper's side.
+	transferWait = time.Minute
 )
 
 // ClientConfig says how a Client talks. The zero value works.
@@ -44,21 +50,12 @@ type ClientConfig struct {
 	// Hash is the SHA-256, in hex, of the binary that must be answering.
 	// Empty means any.
 	Hash string
-	// Timeout bounds commands that name none.
+	// Timeout bounds commands that name none; zero means DefaultTimeout.
 	Timeout time.Duration
-	// Grace is how long after a command's timeout its report may take, on
-	// the client's clock, before the sandbox counts as silent.
-	Grace time.Duration
 	// Overdue, where it is not nil, is asked when a report is late, or files stand
 	// still: it may know that the sandbox was paused. It returns how much longer to wait; zero
 	// means no longer.
 	Overdue func() time.Duration
-	// CancelWait is how long a cancelled command's report may take.
-	CancelWait time.Duration
-	// HandshakeWait is how long the helper's first answer may take.
-	HandshakeWait time.Duration
-	// TransferWait is how long files may stand still on the helper's side.
-	TransferWait time.Duration
 }
 
 // readAhead holds the frames of a small command, so that they take one read;
@@ -94,10 +91,6 @@ type Client struct {
 func Dial(ctx context.Context, stream io.ReadWriteCloser, cfg ClientConfig) (*Client, error) {
 	cfg.Setup.Version = Version
 	cfg.Timeout = orDefault(cfg.Timeout, DefaultTimeout)
-	cfg.Grace = orDefault(cfg.Grace, DefaultGrace)
-	cfg.CancelWait = orDefault(cfg.CancelWait, DefaultCancelWait)
-	cfg.HandshakeWait = orDefault(cfg.HandshakeWait, DefaultHandshakeWait)
-	cfg.TransferWait = orDefault(cfg.TransferWait, DefaultTransferWait)
 	c := &Client{
 		cfg:     cfg,
 		stream:  stream,
@@ -132,6 +125,20 @@ func (c *Client) Close() error {
 	c.end(env.ErrClosed)
 	c.workers.Wait()
 	return nil
+}
+
+// Outcome returns the error of a command or a transfer, or, where the conversation
+// is over, what lost makes of the reason, and env.ErrClosed after Close; both come
+// with the cause of ctx, if that has ended.
+func (c *Client) Outcome(ctx context.Context, err error, lost func(why error) error) error {
+	over := c.Err()
+	switch {
+	case err == nil || over == nil:
+		return err
+	case errors.Is(over, env.ErrClosed):
+		return errors.Join(context.Cause(ctx), env.ErrClosed)
+	}
+	return errors.Join(context.Cause(ctx), lost(over))
 }
 
 // Abandon ends the conversation for a reason of the caller's, who knows of the

@@ -22,8 +22,7 @@ type call struct {
 	desk   *desk        // answers its requests; nil where it may not ask
 	outer  *call        // what it runs inside of; nil where it runs by itself
 	depth  int          // how many calls it is inside of
-	clock  *Clock       // when its report is late; nil where no other clock depends on it
-	timer  *time.Timer  // likewise, where clock is nil
+	clock  *Clock       // when its report is late
 	exit   Exit
 	lost   error         // why no exit came: its outer call ended
 	done   chan struct{} // closed when exit or lost is set
@@ -156,32 +155,15 @@ func (k *call) report(elapsed time.Duration) env.Result {
 	return k.result(elapsed)
 }
 
-// result translates the report. The duration is the helper's, unless it claims
+// result is the report, with the output. The duration is the helper's, unless it claims
 // more than has passed here.
 func (k *call) result(elapsed time.Duration) env.Result {
-	x := k.exit
-	head := x.Head
-	if !x.Truncated {
-		head = int(k.kept)
+	r := k.exit.Result
+	r.Output, r.Duration = k.output, min(max(r.Duration, 0), elapsed)
+	if !r.Truncated {
+		r.Head = int(k.kept)
 	}
-	return env.Result{
-		Output:     k.output,
-		Head:       head,
-		Truncated:  x.Truncated,
-		Bytes:      x.Bytes,
-		Chars:      x.Chars,
-		ExitCode:   x.ExitCode,
-		Signal:     x.Signal,
-		Duration:   min(max(time.Duration(x.DurationNanos), 0), elapsed),
-		TimedOut:   x.TimedOut,
-		Survivors:  x.Survivors,
-		Killed:     x.Killed,
-		Collateral: x.Collateral,
-		Background: x.Background,
-		OOMKilled:  x.OOMKilled,
-		RootFull:   x.RootFull,
-		Failure:    x.Failure,
-	}
+	return r
 }
 
 // partial is what is known of a command whose report never came.

@@ -214,13 +214,7 @@ func (i *inside) Execute(ctx context.Context, cmd env.Command) (env.Result, erro
 }
 
 // Info is what the helper says.
-func (i *inside) Info() env.Info {
-	h := i.client.hello
-	return env.Info{
-		System: h.System, Node: h.Node, Release: h.Release, Version: h.Kernel, Machine: h.Machine,
-		Dir: h.Dir, Tools: true,
-	}
-}
+func (i *inside) Info() env.Info { return i.client.hello.Info() }
 
 // Close does nothing: it ends with the asking command.
 func (i *inside) Close(context.Context) error { return nil }

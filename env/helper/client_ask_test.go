@@ -55,7 +55,7 @@ func TestRequestsAgainstTheRules(t *testing.T) {
 			s.send(helper.KindGone, id, string(helper.WithNumber(1, []byte("x"))))
 		}},
 		"an answer":            {play: func(s *fake, id uint32) { s.send(helper.KindAnswer, id, string(helper.WithNumber(1, make([]byte, 8)))) }},
-		"over, inside of none": {play: func(s *fake, id uint32) { s.exit(id, helper.Exit{ExitCode: -1, Over: true}) }},
+		"over, inside of none": {play: func(s *fake, id uint32) { s.exit(id, helper.Exit{Result: env.Result{ExitCode: -1}, Over: true}) }},
 		"more than are allowed": {play: func(s *fake, id uint32) {
 			for n := range uint32(helper.MaxAsks + 1) {
 				s.send(helper.KindAsk, id, ask(t, n+1, "x"))
@@ -134,7 +134,7 @@ func TestClientsClock(t *testing.T) {
 				return env.ToolAnswer{}
 			},
 		}})
-		if took, want := time.Since(start), 3*time.Hour+time.Minute+helper.DefaultGrace; !errors.Is(err, helper.ErrSilent) || took != want {
+		if took, want := time.Since(start), 3*time.Hour+time.Minute+helper.Grace; !errors.Is(err, helper.ErrSilent) || took != want {
 			t.Errorf("err = %v after %s, want ErrSilent after %s", err, took, want)
 		}
 	})
@@ -149,7 +149,7 @@ func TestInsideIsOver(t *testing.T) {
 		inner error
 	}{
 		"reported": {func(s *fake, outer, inner uint32) {
-			s.exit(inner, helper.Exit{ExitCode: -1, Over: true})
+			s.exit(inner, helper.Exit{Result: env.Result{ExitCode: -1}, Over: true})
 			s.exit(outer, helper.Exit{})
 		}, nil, env.ErrClosed},
 		"not reported": {func(s *fake, outer, _ uint32) { s.exit(outer, helper.Exit{}) }, nil, env.ErrClosed},
@@ -159,7 +159,9 @@ func TestInsideIsOver(t *testing.T) {
 			s.exit(outer, helper.Exit{})
 			s.send(helper.KindOutput, inner, "x")
 		}, nil, env.ErrClosed},
-		"cancelled by nobody": {func(s *fake, _, inner uint32) { s.exit(inner, helper.Exit{ExitCode: -1, Cancelled: true}) }, helper.ErrLost, helper.ErrLost},
+		"cancelled by nobody": {func(s *fake, _, inner uint32) {
+			s.exit(inner, helper.Exit{Result: env.Result{ExitCode: -1}, Cancelled: true})
+		}, helper.ErrLost, helper.ErrLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -207,9 +209,9 @@ func TestLateInsideForAReason(t *testing.T) {
 			s.send(helper.KindAsk, outer, ask(t, 1, "x"))
 			inner := s.receive().ID
 			time.Sleep(5*time.Minute + 30*time.Second)
-			s.exit(inner, helper.Exit{ExitCode: 3})
+			s.exit(inner, helper.Exit{Result: env.Result{ExitCode: 3}})
 			s.receive() // the answer
-			s.exit(outer, helper.Exit{ExitCode: 4})
+			s.exit(outer, helper.Exit{Result: env.Result{ExitCode: 4}})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -91,8 +91,8 @@ func (c *Client) take(ctx context.Context) error {
 func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) (env.Result, error) {
 	start := time.Now()
 	budget := c.budget(run)
-	late, stop := call.deadline(budget)
-	defer stop()
+	late := call.clock.Expired()
+	defer call.clock.Stop()
 	outbox, cancelled, overdue := c.outbox, ctx.Done(), c.reprieve
 	broken, why := call.broken, error(nil)
 	for {
@@ -126,7 +126,7 @@ func (c *Client) await(ctx context.Context, call *call, request Frame, run Run) 
 		}
 		broken, cancelled, overdue = nil, nil, nil // nobody waits for it much longer
 		outbox, request = c.outbox, Frame{Kind: KindCancel, ID: call.id}
-		budget = c.cfg.CancelWait
+		budget = cancelWait
 		timer := time.NewTimer(budget)
 		defer timer.Stop()
 		late = timer.C
@@ -192,9 +192,7 @@ func (c *Client) begin(ctx context.Context, run Run, cmd env.Command, outer *cal
 			return nil, why, err
 		}
 	}
-	if outer != nil || cmd.Tools != nil {
-		k.clock = NewClock(c.budget(run), k.outerClock())
-	}
+	k.clock = NewClock(c.budget(run), k.outerClock())
 	if cmd.Tools != nil {
 		k.desk = newDesk(ctx, c, k, cmd.Tools)
 	}
@@ -208,16 +206,7 @@ func (c *Client) begin(ctx context.Context, run Run, cmd env.Command, outer *cal
 
 // budget is how long a report may take.
 func (c *Client) budget(run Run) time.Duration {
-	return time.Duration(run.TimeoutMillis)*time.Millisecond + c.cfg.Grace
-}
-
-// deadline is when the report of a call is late.
-func (k *call) deadline(budget time.Duration) (late <-chan time.Time, stop func()) {
-	if k.clock != nil {
-		return k.clock.Expired(), k.clock.Stop
-	}
-	k.timer = time.NewTimer(budget)
-	return k.timer.C, func() { k.timer.Stop() }
+	return time.Duration(run.TimeoutMillis)*time.Millisecond + Grace
 }
 
 // reprieve says that there is a reason why the report of a call is late, and
@@ -228,16 +217,12 @@ func (c *Client) reprieve(k *call) bool {
 	}
 	c.excusing.Lock()
 	defer c.excusing.Unlock()
-	if k.clock != nil && k.clock.Left() > 0 {
+	if k.clock.Left() > 0 {
 		return true // another call's reason was good for this one
 	}
 	more := c.cfg.Overdue()
 	if more <= 0 {
 		return false
-	}
-	if k.clock == nil {
-		k.timer.Reset(more)
-		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

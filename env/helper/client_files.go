@@ -81,7 +81,7 @@ func (c *Client) leaveTransfer(t *transfer) {
 
 // offer hands a frame to the writer, data only on credit.
 func (c *Client) offer(ctx context.Context, t *transfer, f Frame) error {
-	late := time.NewTimer(c.cfg.TransferWait)
+	late := time.NewTimer(transferWait)
 	defer late.Stop()
 	outbox, credit := c.outbox, Credit(nil) // a nil channel is never ready
 	if f.Kind == KindData {
@@ -104,7 +104,7 @@ func (c *Client) offer(ctx context.Context, t *transfer, f Frame) error {
 			return context.Cause(ctx)
 		case <-late.C:
 			if !c.excused(late) {
-				return c.stalled(c.cfg.TransferWait)
+				return c.stalled(transferWait)
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func fill(r io.Reader, p []byte) (n int, err error) {
 }
 
 func (c *Client) receive(ctx context.Context, t *transfer, tree io.Writer) error {
-	late := time.NewTimer(c.cfg.TransferWait)
+	late := time.NewTimer(transferWait)
 	defer late.Stop()
 	var used Usage
 	ended := t.ended
@@ -185,7 +185,7 @@ func (c *Client) receive(ctx context.Context, t *transfer, tree io.Writer) error
 				return context.Cause(ctx)
 			case <-late.C:
 				if !c.excused(late) {
-					return c.stalled(c.cfg.TransferWait)
+					return c.stalled(transferWait)
 				}
 				continue
 			}
@@ -201,7 +201,7 @@ func (c *Client) receive(ctx context.Context, t *transfer, tree io.Writer) error
 				return err
 			}
 		}
-		late.Reset(c.cfg.TransferWait)
+		late.Reset(transferWait)
 	}
 }
 
@@ -211,9 +211,9 @@ func (c *Client) conclude(t *transfer, err error) error {
 	if errors.Is(err, errEnded) {
 		return t.verdict()
 	}
-	outbox, wait := c.outbox, c.cfg.CancelWait
+	outbox, wait := c.outbox, cancelWait
 	if err == nil {
-		outbox, wait = nil, c.cfg.TransferWait
+		outbox, wait = nil, transferWait
 	}
 	late := time.NewTimer(wait)
 	defer late.Stop()

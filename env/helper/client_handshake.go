@@ -13,7 +13,7 @@ func (c *Client) handshake(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("encode setup: %w", err)
 	}
-	late := time.NewTimer(c.cfg.HandshakeWait)
+	late := time.NewTimer(HandshakeWait)
 	defer late.Stop()
 	outbox := c.outbox
 	for {
@@ -32,7 +32,7 @@ func (c *Client) handshake(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-late.C:
-			return fmt.Errorf("%w: no answer to the setup in %s", ErrSilent, c.cfg.HandshakeWait)
+			return fmt.Errorf("%w: no answer to the setup in %s", ErrSilent, HandshakeWait)
 		}
 	}
 }

@@ -125,18 +125,24 @@ func TestExecuteRefusesWhatBreaksTheRules(t *testing.T) {
 				s.send(helper.KindOutput, r.ID, strings.Repeat("x", helper.MaxChunk))
 			}
 		}, helper.ErrFrame},
-		"a length of 4 GB":        {func(s *fake, _ helper.Frame) { _, _ = s.conn.Write([]byte("\xff\xff\xff\xff")) }, helper.ErrFrame},
-		"a length of 0":           {func(s *fake, _ helper.Frame) { _, _ = s.conn.Write([]byte("\x00\x00\x00\x00")) }, helper.ErrFrame},
-		"text instead of frames":  {func(s *fake, _ helper.Frame) { _, _ = s.conn.Write([]byte("hello world, hello world")) }, helper.ErrFrame},
-		"bytes that never came":   {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Bytes: 1}) }, helper.ErrFrame},
-		"bytes not reported":      {func(s *fake, r helper.Frame) { s.send(helper.KindOutput, r.ID, "x"); s.exit(r.ID, helper.Exit{}) }, helper.ErrFrame},
-		"head beyond the output":  {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Truncated: true, Bytes: 9, Head: 1}) }, helper.ErrFrame},
-		"more characters":         {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Chars: 1}) }, helper.ErrFrame},
-		"negative counts":         {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Killed: -1}) }, helper.ErrFrame},
-		"ended, and nobody asked": {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{ExitCode: -1, Cancelled: true}) }, helper.ErrLost},
-		"endless background list": {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Background: make([]env.Process, 33)}) }, helper.ErrFrame},
-		"fault":                   {func(s *fake, _ helper.Frame) { s.send(helper.KindFault, 0, "no threads left") }, helper.ErrFault},
-		"end of stream":           {func(s *fake, _ helper.Frame) { _ = s.conn.Close() }, helper.ErrLost},
+		"a length of 4 GB":       {func(s *fake, _ helper.Frame) { _, _ = s.conn.Write([]byte("\xff\xff\xff\xff")) }, helper.ErrFrame},
+		"a length of 0":          {func(s *fake, _ helper.Frame) { _, _ = s.conn.Write([]byte("\x00\x00\x00\x00")) }, helper.ErrFrame},
+		"text instead of frames": {func(s *fake, _ helper.Frame) { _, _ = s.conn.Write([]byte("hello world, hello world")) }, helper.ErrFrame},
+		"bytes that never came":  {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Result: env.Result{Bytes: 1}}) }, helper.ErrFrame},
+		"bytes not reported":     {func(s *fake, r helper.Frame) { s.send(helper.KindOutput, r.ID, "x"); s.exit(r.ID, helper.Exit{}) }, helper.ErrFrame},
+		"head beyond the output": {func(s *fake, r helper.Frame) {
+			s.exit(r.ID, helper.Exit{Result: env.Result{Truncated: true, Bytes: 9, Head: 1}})
+		}, helper.ErrFrame},
+		"more characters": {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Result: env.Result{Chars: 1}}) }, helper.ErrFrame},
+		"negative counts": {func(s *fake, r helper.Frame) { s.exit(r.ID, helper.Exit{Result: env.Result{Killed: -1}}) }, helper.ErrFrame},
+		"ended, and nobody asked": {func(s *fake, r helper.Frame) {
+			s.exit(r.ID, helper.Exit{Result: env.Result{ExitCode: -1}, Cancelled: true})
+		}, helper.ErrLost},
+		"endless background list": {func(s *fake, r helper.Frame) {
+			s.exit(r.ID, helper.Exit{Result: env.Result{Background: make([]env.Process, 33)}})
+		}, helper.ErrFrame},
+		"fault":         {func(s *fake, _ helper.Frame) { s.send(helper.KindFault, 0, "no threads left") }, helper.ErrFault},
+		"end of stream": {func(s *fake, _ helper.Frame) { _ = s.conn.Close() }, helper.ErrLost},
 		"end inside a frame": {func(s *fake, _ helper.Frame) {
 			_, _ = s.conn.Write([]byte("\x00\x00\x00\x09O"))
 			_ = s.conn.Close()
@@ -192,7 +198,7 @@ func TestExecuteReportsAsTheHelperDoes(t *testing.T) {
 		}
 		s.send(helper.KindOutput, f.ID, "ab")
 		s.send(helper.KindOutput, f.ID, "yz")
-		s.exit(f.ID, helper.Exit{ExitCode: 137, Signal: 9, Truncated: true, Head: 2, Bytes: 100, Chars: 90, OOMKilled: 1, DurationNanos: 1 << 60})
+		s.exit(f.ID, helper.Exit{Result: env.Result{ExitCode: 137, Signal: 9, Truncated: true, Head: 2, Bytes: 100, Chars: 90, OOMKilled: 1, Duration: 1 << 60}})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +222,7 @@ func TestMarkersLiftTheLimit(t *testing.T) {
 		for range chunks {
 			s.send(helper.KindOutput, f.ID, strings.Repeat("x", helper.MaxChunk))
 		}
-		s.exit(f.ID, helper.Exit{Bytes: chunks * helper.MaxChunk})
+		s.exit(f.ID, helper.Exit{Result: env.Result{Bytes: chunks * helper.MaxChunk}})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -253,28 +259,30 @@ func TestCancel(t *testing.T) {
 		"helper is silent": {false, helper.ErrSilent},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			c, err := converse(t, helper.ClientConfig{CancelWait: 50 * time.Millisecond}, goodHello, func(s *fake) {
-				f := s.receive()
-				s.send(helper.KindOutput, f.ID, "begun")
-				cancel(stop)
-				if k := s.receive(); k.Kind != helper.KindCancel || k.ID != f.ID {
-					t.Errorf("after the cancel: frame %q %d", k.Kind, k.ID)
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				c, err := converse(t, helper.ClientConfig{}, goodHello, func(s *fake) {
+					f := s.receive()
+					s.send(helper.KindOutput, f.ID, "begun")
+					cancel(stop)
+					if k := s.receive(); k.Kind != helper.KindCancel || k.ID != f.ID {
+						t.Errorf("after the cancel: frame %q %d", k.Kind, k.ID)
+					}
+					if tt.answers {
+						s.exit(f.ID, helper.Exit{Result: env.Result{ExitCode: -1, Bytes: 5, Chars: 5}, Cancelled: true})
+					}
+				})
+				if err != nil {
+					t.Fatal(err)
 				}
-				if tt.answers {
-					s.exit(f.ID, helper.Exit{ExitCode: -1, Cancelled: true, Bytes: 5, Chars: 5})
+				r, err := c.Execute(ctx, env.Command{Script: "x"})
+				if !errors.Is(err, stop) || string(r.Output) != "begun" || r.ExitCode != -1 {
+					t.Errorf("result %+v, err %v; want the output so far and the cause", r, err)
+				}
+				if !errors.Is(c.Err(), tt.want) {
+					t.Errorf("client's end: %v, want %v", c.Err(), tt.want)
 				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := c.Execute(ctx, env.Command{Script: "x"})
-			if !errors.Is(err, stop) || string(r.Output) != "begun" || r.ExitCode != -1 {
-				t.Errorf("result %+v, err %v; want the output so far and the cause", r, err)
-			}
-			if !errors.Is(c.Err(), tt.want) {
-				t.Errorf("client's end: %v, want %v", c.Err(), tt.want)
-			}
 		})
 	}
 }
@@ -287,7 +295,7 @@ func TestSilence(t *testing.T) {
 		}
 		start := time.Now()
 		_, err = c.Execute(t.Context(), env.Command{Script: "x", Timeout: time.Hour})
-		if took := time.Since(start); !errors.Is(err, helper.ErrSilent) || took != time.Hour+helper.DefaultGrace {
+		if took := time.Since(start); !errors.Is(err, helper.ErrSilent) || took != time.Hour+helper.Grace {
 			t.Errorf("err = %v after %s; want ErrSilent once timeout and grace are over", err, took)
 		}
 	})
@@ -299,8 +307,8 @@ func TestHandshakeSilence(t *testing.T) {
 		defer there.Close()
 		start := time.Now()
 		_, err := helper.Dial(t.Context(), here, helper.ClientConfig{})
-		if took := time.Since(start); !errors.Is(err, helper.ErrSilent) || took != helper.DefaultHandshakeWait {
-			t.Errorf("err = %v after %s; want ErrSilent after %s", err, took, helper.DefaultHandshakeWait)
+		if took := time.Since(start); !errors.Is(err, helper.ErrSilent) || took != helper.HandshakeWait {
+			t.Errorf("err = %v after %s; want ErrSilent after %s", err, took, helper.HandshakeWait)
 		}
 	})
 }

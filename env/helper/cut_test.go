@@ -122,7 +122,7 @@ func conversation(t testing.TB) []part {
 		{2, said(t,
 			helper.Frame{Kind: helper.KindOutput, ID: 1, Body: []byte("one ")},
 			helper.Frame{Kind: helper.KindOutput, ID: 1, Body: []byte("two\n")},
-			helper.Frame{Kind: helper.KindExit, ID: 1, Body: asJSON(t, helper.Exit{ExitCode: 3, Head: 8, Bytes: 8, Chars: 8})})},
+			helper.Frame{Kind: helper.KindExit, ID: 1, Body: asJSON(t, helper.Exit{Result: env.Result{ExitCode: 3, Head: 8, Bytes: 8, Chars: 8}})})},
 		{5, said(t, // put, a chunk, and its end
 			helper.Frame{Kind: helper.KindMore, ID: 2, Body: helper.EncodeMore(1)},
 			helper.Frame{Kind: helper.KindDone, ID: 2, Body: []byte(`{}`)})},
@@ -132,7 +132,7 @@ func conversation(t testing.TB) []part {
 			helper.Frame{Kind: helper.KindDone, ID: 3, Body: []byte(`{}`)})},
 		{7, said(t, helper.Frame{Kind: helper.KindDone, ID: 4, Body: []byte(`{"missing":true,"failure":"none"}`)})},
 		{8, said(t,
-			helper.Frame{Kind: helper.KindExit, ID: 5, Body: asJSON(t, helper.Exit{ExitCode: 0})})},
+			helper.Frame{Kind: helper.KindExit, ID: 5, Body: asJSON(t, helper.Exit{Result: env.Result{ExitCode: 0}})})},
 	}
 }
 

@@ -36,7 +36,7 @@ func TestReportThatIsLateForAReason(t *testing.T) {
 				c, err := converse(t, cfg, goodHello, func(s *fake) {
 					run := s.receive()
 					time.Sleep(5*time.Minute + 30*time.Second)
-					s.exit(run.ID, helper.Exit{ExitCode: 3})
+					s.exit(run.ID, helper.Exit{Result: env.Result{ExitCode: 3}})
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -52,7 +52,7 @@ func TestReportThatIsLateForAReason(t *testing.T) {
 
 // Files stand still for as long as their sandbox does.
 func TestFilesThatStandStillForAReason(t *testing.T) {
-	const wait = time.Minute // DefaultTransferWait
+	const wait = time.Minute // transferWait
 	for name, tt := range map[string]struct {
 		excuses []time.Duration
 		want    error

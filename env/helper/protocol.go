@@ -129,11 +129,11 @@ func ReadFrame(r io.Reader, limit int) (Frame, error) {
 		return Frame{}, fmt.Errorf("%w: length %d, allowed %d to %d", ErrFrame, n, headerSize, headerSize+limit)
 	}
 	if _, err := io.ReadFull(r, head[4:]); err != nil {
-		return Frame{}, noEOF(err)
+		return Frame{}, NoEOF(err)
 	}
 	body, err := readBody(r, n-headerSize)
 	if err != nil {
-		return Frame{}, noEOF(err)
+		return Frame{}, NoEOF(err)
 	}
 	return Frame{Kind: Kind(head[4]), ID: binary.BigEndian.Uint32(head[5:]), Body: body}, nil
 }
@@ -152,7 +152,9 @@ func readBody(r io.Reader, n int64) ([]byte, error) {
 	return b, err
 }
 
-func noEOF(err error) error {
+// NoEOF is err, with io.ErrUnexpectedEOF for io.EOF: the end of a stream inside of a
+// frame.
+func NoEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
@@ -183,6 +185,14 @@ type Setup struct {
 	// ToolDir is the folder with mini-tool, for commands that may ask: it may be
 	// empty until the first of them. Empty means that there is none.
 	ToolDir string `json:"tool_dir,omitempty"`
+}
+
+// Info is what the helper says of the sandbox.
+func (h Hello) Info() env.Info {
+	return env.Info{
+		System: h.System, Node: h.Node, Release: h.Release, Version: h.Kernel, Machine: h.Machine,
+		Dir: h.Dir, Tools: true,
+	}
 }
 
 // Hello is the helper's answer to Setup.

@@ -113,24 +113,9 @@ func DecodeRun(body []byte) (Run, string, error) {
 }
 
 // Exit is the helper's report of a command that ended. The output travelled
-// before it; Head says where the gap is when Truncated. The other fields are
-// those of env.Result.
+// before it; Head says where the gap is when Truncated.
 type Exit struct {
-	ExitCode      int           `json:"exit_code"`
-	Signal        int           `json:"signal,omitempty"`
-	DurationNanos int64         `json:"duration_ns"`
-	Head          int           `json:"head"`
-	Bytes         int64         `json:"bytes"`
-	Chars         int64         `json:"chars"`
-	Truncated     bool          `json:"truncated,omitempty"`
-	TimedOut      bool          `json:"timed_out,omitempty"`
-	Cancelled     bool          `json:"cancelled,omitempty"`
-	Over          bool          `json:"over,omitempty"` // ended with the command that it ran inside of
-	Killed        int           `json:"killed,omitempty"`
-	Survivors     int           `json:"survivors,omitempty"`
-	Collateral    bool          `json:"collateral,omitempty"`
-	Background    []env.Process `json:"background,omitempty"`
-	OOMKilled     int           `json:"oom_killed"`
-	RootFull      bool          `json:"root_full,omitempty"`
-	Failure       string        `json:"failure,omitempty"`
+	env.Result
+	Cancelled bool `json:"cancelled,omitempty"`
+	Over      bool `json:"over,omitempty"` // ended with the command that it ran inside of
 }

@@ -23,7 +23,7 @@ func TestSinkGetsWhatComes(t *testing.T) {
 			s.send(helper.KindOutput, run.ID, strings.Repeat("x", helper.MaxChunk))
 		}
 		n := int64(chunks * helper.MaxChunk)
-		s.exit(run.ID, helper.Exit{Bytes: n, Chars: n, ExitCode: 3})
+		s.exit(run.ID, helper.Exit{Result: env.Result{Bytes: n, Chars: n, ExitCode: 3}})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,8 +81,8 @@ func TestSinkOfNoUse(t *testing.T) {
 					if f := s.receive(); f.Kind != helper.KindCancel || f.ID != run.ID {
 						s.t.Errorf("the next frame is %q of %d, want a cancel", f.Kind, f.ID)
 					}
-					s.exit(run.ID, helper.Exit{Bytes: 100, Chars: 100, ExitCode: -1})
-					s.exit(s.receive().ID, helper.Exit{ExitCode: 7})
+					s.exit(run.ID, helper.Exit{Result: env.Result{Bytes: 100, Chars: 100, ExitCode: -1}})
+					s.exit(s.receive().ID, helper.Exit{Result: env.Result{ExitCode: 7}})
 				})
 				if err != nil {
 					t.Fatal(err)

@@ -83,11 +83,7 @@ func (d *direct) Execute(ctx context.Context, c env.Command) (env.Result, error)
 	if c.Sink != nil {
 		to.w = c.Sink
 	}
-	limit := c.OutputLimit
-	if limit == 0 {
-		limit = d.config.OutputLimit
-	}
-	collected := process.NewOutput(to, limit, c.Markers)
+	collected := process.NewOutput(to, c.OutputLimit, c.Markers)
 	cmd.Stdout, cmd.Stderr = collected, collected
 	began := time.Now()
 	if err := cmd.Start(); err != nil {

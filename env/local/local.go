@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/minibench/mini/env"
@@ -41,9 +40,6 @@ type Config struct {
 	// Interpreter is the shell and its flags; empty means bash -c, or sh
 	// where there is no bash.
 	Interpreter []string
-	// OutputLimit is how many bytes are kept of the output of a command that
-	// names no limit; zero means env.DefaultOutputLimit.
-	OutputLimit int
 	// Helper runs the commands from a process of its own, which kills them when
 	// this program is gone, however it went. Without one they are this program's
 	// own, and fewer promises are kept (see the package).
@@ -52,24 +48,6 @@ type Config struct {
 	Disposable bool
 	// Warnings are what Info is to say of Dir, beside its own.
 	Warnings []string
-}
-
-// Validate reports the first mistake in c that would make New fail.
-func (c Config) Validate() error {
-	switch {
-	case c.Timeout < 0:
-		return fmt.Errorf("timeout must not be negative, is %v", c.Timeout)
-	case c.OutputLimit < 0 || c.OutputLimit > env.SubmissionLimit:
-		return fmt.Errorf("output limit must be between 0 and %d bytes, is %d", env.SubmissionLimit, c.OutputLimit)
-	case len(c.Interpreter) > 0 && c.Interpreter[0] == "":
-		return errors.New("interpreter has an empty name")
-	}
-	for name, value := range c.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			return fmt.Errorf("environment variable %q cannot be passed on", name)
-		}
-	}
-	return nil
 }
 
 // Local is the host as a sandbox.
@@ -95,7 +73,7 @@ func New(ctx context.Context, c Config) (*Local, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := c.Validate(); err != nil {
+	if err := child.Validate(c.Timeout, c.Interpreter, c.Env); err != nil {
 		return nil, fmt.Errorf("open local environment: %w", err)
 	}
 	dir, err := filepath.Abs(c.Dir)
@@ -141,7 +119,7 @@ func (l *Local) start(ctx context.Context) error {
 		Env:     c.environ(),
 		Setup:   helper.Setup{Dir: c.Dir, Interpreter: c.Interpreter, ToolDir: c.Helper.ToolDir()},
 		Info:    func(helper.Hello) env.Info { return l.info },
-		Timeout: c.Timeout, OutputLimit: c.OutputLimit,
+		Timeout: c.Timeout,
 	})
 	l.runner = box
 	return err

@@ -35,15 +35,12 @@ var held = struct {
 // alone. The name of what it is for becomes part of its name.
 func New(name string) (string, error) {
 	for {
-		dir, err := os.MkdirTemp("", prefix+name+"-")
-		if err != nil {
-			return "", fmt.Errorf("make temporary folder: %w", err)
+		dir, err := Plan(name)
+		if err == nil {
+			err = Make(dir)
 		}
-		switch again, err := hold(dir); {
-		case err != nil:
-			return "", err
-		case !again:
-			return dir, nil
+		if !errors.Is(err, fs.ErrExist) { // a sweep is about to remove it
+			return dir, err
 		}
 	}
 }
@@ -65,26 +62,18 @@ func Make(dir string) error {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return fmt.Errorf("make temporary folder: %w", err)
 		}
-		if again, err := hold(dir); !again || err != nil {
-			return err
+		f, err := lock(dir)
+		switch {
+		case err == nil:
+			held.Lock()
+			defer held.Unlock()
+			held.dirs[dir] = f
+			return nil
+		case errors.Is(err, errOwned) || errors.Is(err, fs.ErrNotExist):
+			continue // a sweep was quicker, and the folder is gone
+		default:
+			return fmt.Errorf("lock temporary folder: %w", errors.Join(err, os.Remove(dir)))
 		}
-	}
-}
-
-// hold takes the lock of a folder that was just made; again says that a sweep was
-// quicker, and the folder is gone.
-func hold(dir string) (again bool, err error) {
-	f, err := lock(dir)
-	switch {
-	case err == nil:
-		held.Lock()
-		held.dirs[dir] = f
-		held.Unlock()
-		return false, nil
-	case errors.Is(err, errOwned) || errors.Is(err, fs.ErrNotExist):
-		return true, nil
-	default:
-		return false, fmt.Errorf("lock temporary folder: %w", errors.Join(err, os.Remove(dir)))
 	}
 }
 

@@ -39,27 +39,14 @@ const (
 	secondStop  = 30 * time.Second
 )
 
-// DaemonOption changes how a second engine is set up.
-type DaemonOption func(*Second)
-
-// DiskOf gives the engine a disk of so many bytes, in memory, for everything
-// that it keeps.
-func DiskOf(bytes int64) DaemonOption {
-	return func(s *Second) {
-		s.t.Helper()
-		if err := os.MkdirAll(s.data(), 0o700); err != nil {
-			s.t.Fatal(err)
-		}
-		if err := unix.Mount("mini-test", s.data(), "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
-			missing(s.t, "this user cannot mount a disk for a second engine: %v", err)
-		}
-	}
-}
-
 // Daemon starts a second engine, and skips the test where that cannot be done:
 // it takes root, dockerd and the right to make a network namespace. Whatever it
 // left is gone after the test.
-func Daemon(t testing.TB, options ...DaemonOption) *Second {
+func Daemon(t testing.TB) *Second { return DaemonWithDisk(t, 0) }
+
+// DaemonWithDisk is Daemon with a disk of so many bytes, in memory, for everything
+// that the engine keeps; 0 means the machine's.
+func DaemonWithDisk(t testing.TB, disk int64) *Second {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("a second container engine takes root") // and so none is required of anybody else
@@ -80,12 +67,22 @@ func Daemon(t testing.TB, options ...DaemonOption) *Second {
 	if err := os.WriteFile(s.file("config.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range options {
-		o(s)
+	if disk > 0 {
+		s.mountDisk(disk)
 	}
 	s.Start()
 	s.loadImage()
 	return s
+}
+
+func (s *Second) mountDisk(bytes int64) {
+	s.t.Helper()
+	if err := os.MkdirAll(s.data(), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := unix.Mount("mini-test", s.data(), "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
+		missing(s.t, "this user cannot mount a disk for a second engine: %v", err)
+	}
 }
 
 // Engine connects to it for the length of the test. An engine that is gone by

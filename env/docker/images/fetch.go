@@ -21,6 +21,9 @@ var errNotNow = errors.New("not now")
 // for more.
 const longestPause = time.Minute
 
+// maxTries is how often a pull is tried that fails without a limit of the registry's.
+const maxTries = 5
+
 // fetch pulls an image, trying again what may pass. A registry that limits
 // pulls is waited for as long as Config.Patience lasts. One that is ahead of its
 // time gives up with errNotNow where it would have to wait for room.
@@ -56,7 +59,7 @@ func (s *Store) fetch(ctx context.Context, n Need, name string, ahead bool) erro
 				Kind: Room, Image: n.Ref, For: n.For, Wait: wait,
 				Text: "the engine's disk is full: it waits until something is removed there (docker system df shows what takes the room)",
 			})
-		case refusal != nil && refusal.passing() && failed+1 < s.cfg.Tries:
+		case refusal != nil && refusal.passing() && failed+1 < maxTries:
 			failed++
 			s.cfg.Tell(Note{
 				Kind: Retry, Image: n.Ref, For: n.For, Wait: wait,

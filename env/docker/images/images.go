@@ -150,11 +150,9 @@ type Config struct {
 	// or in the budget. It is for callers who never give anything back.
 	NoWait bool
 	// Patience bounds how long a registry that limits pulls is waited for, in
-	// all, for one image; 0 means an hour. Tries bounds how often a pull is
-	// tried that fails otherwise; 0 means 5. FirstPause is the wait after the
+	// all, for one image; 0 means an hour. FirstPause is the wait after the
 	// first failure, which then doubles up to a minute; 0 means a second.
 	Patience   time.Duration
-	Tries      int
 	FirstPause time.Duration
 	// Poll is how often it is looked whether room has appeared; 0 means 2 s.
 	Poll time.Duration
@@ -187,9 +185,6 @@ type Note struct {
 func (c Config) withDefaults() Config {
 	if c.Patience <= 0 {
 		c.Patience = time.Hour
-	}
-	if c.Tries <= 0 {
-		c.Tries = 5
 	}
 	if c.FirstPause <= 0 {
 		c.FirstPause = time.Second

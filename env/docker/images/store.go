@@ -194,12 +194,6 @@ func (s *Store) use(ctx context.Context, name, user string) error {
 	})
 }
 
-// Here says whether the engine has an image, and pulls nothing.
-func (s *Store) Here(ctx context.Context, n Need) (bool, error) {
-	_, here, err := s.Look(ctx, n)
-	return here, err
-}
-
 // Look finds an image that the engine has; false where it would have to be
 // pulled, which it is not.
 func (s *Store) Look(ctx context.Context, n Need) (Image, bool, error) {

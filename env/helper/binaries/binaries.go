@@ -36,45 +36,39 @@ var ErrNotBuilt = errors.New("this mini was built without its sandbox helper: " 
 // Name is the file name of the helper for an architecture.
 func Name(arch string) string { return "mini-helper-linux-" + arch }
 
-// For returns the embedded helper for a Linux sandbox of the architecture
-// ("amd64" or "arm64") and the SHA-256 of its bytes in hex.
-func For(arch string) (binary []byte, hash string, err error) {
-	return read(embedded, arch)
-}
-
-// FromDir is For with the files of a folder instead of the embedded ones:
-// tests build the helper themselves.
-func FromDir(dir, arch string) (binary []byte, hash string, err error) {
-	return read(os.DirFS(dir), arch)
-}
+// checksum is the ending of the files with the hashes, in the form of sha256sum.
+const checksum = ".sha256"
 
 // Hash is the hash that For returns, without reading the binary where
 // scripts/helper.sh has left its checksum beside it: most runs find their helper
 // in the engine already and never need its bytes.
-func Hash(arch string) (string, error) { return hash(embedded, arch) }
-
-// HashInDir is to FromDir as Hash is to For.
-func HashInDir(dir, arch string) (string, error) { return hash(os.DirFS(dir), arch) }
-
-// checksum is the ending of the files with the hashes, in the form of sha256sum.
-const checksum = ".sha256"
-
-func hash(fsys fs.FS, arch string) (string, error) {
+func Hash(dir, arch string) (string, error) {
 	if slices.Contains(architectures, arch) {
-		line, err := fs.ReadFile(fsys, Name(arch)+checksum)
+		line, err := fs.ReadFile(files(dir), Name(arch)+checksum)
 		if sum, _, _ := strings.Cut(string(line), " "); err == nil && len(sum) == hex.EncodedLen(sha256.Size) {
 			return sum, nil
 		}
 	}
-	_, sum, err := read(fsys, arch)
+	_, sum, err := For(dir, arch)
 	return sum, err
 }
 
-func read(fsys fs.FS, arch string) ([]byte, string, error) {
+// files are those of a folder, or the embedded ones where dir is empty.
+func files(dir string) fs.FS {
+	if dir == "" {
+		return embedded
+	}
+	return os.DirFS(dir)
+}
+
+// For returns the helper for a Linux sandbox of the architecture ("amd64" or
+// "arm64") and the SHA-256 of its bytes in hex. It is the one in dir, or the
+// embedded one where dir is empty.
+func For(dir, arch string) (binary []byte, hash string, err error) {
 	if !slices.Contains(architectures, arch) {
 		return nil, "", fmt.Errorf("no sandbox helper for architecture %q: there are %q", arch, architectures)
 	}
-	b, err := load(fsys, Name(arch))
+	b, err := load(files(dir), Name(arch))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", fmt.Errorf("find %s: %w", Name(arch), ErrNotBuilt)
 	}

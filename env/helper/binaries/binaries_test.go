@@ -10,36 +10,36 @@ import (
 	"github.com/minibench/mini/env/helper/binaries"
 )
 
-func TestFromDir(t *testing.T) {
+func TestForDir(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, binaries.Name("amd64")), []byte("abc"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 
-	b, hash, err := binaries.FromDir(dir, "amd64")
+	b, hash, err := binaries.For(dir, "amd64")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const sumOfABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 	if string(b) != "abc" || hash != sumOfABC {
-		t.Errorf("FromDir = %q, %s; want abc, %s", b, hash, sumOfABC)
+		t.Errorf("For = %q, %s; want abc, %s", b, hash, sumOfABC)
 	}
 
-	if got, err := binaries.HashInDir(dir, "amd64"); err != nil || got != sumOfABC {
+	if got, err := binaries.Hash(dir, "amd64"); err != nil || got != sumOfABC {
 		t.Errorf("without a checksum beside it: %q, %v", got, err)
 	}
 	noted := strings.Repeat("7", 64)
 	if err := os.WriteFile(filepath.Join(dir, binaries.Name("amd64")+".sha256"), []byte(noted+"  mini-helper\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := binaries.HashInDir(dir, "amd64"); err != nil || got != noted {
+	if got, err := binaries.Hash(dir, "amd64"); err != nil || got != noted {
 		t.Errorf("with a checksum beside it: %q, %v", got, err)
 	}
 
-	if _, _, err := binaries.FromDir(dir, "arm64"); !errors.Is(err, binaries.ErrNotBuilt) {
+	if _, _, err := binaries.For(dir, "arm64"); !errors.Is(err, binaries.ErrNotBuilt) {
 		t.Errorf("missing binary: err = %v, want ErrNotBuilt", err)
 	}
-	if _, _, err := binaries.FromDir(dir, "../amd64"); err == nil || errors.Is(err, binaries.ErrNotBuilt) {
+	if _, _, err := binaries.For(dir, "../amd64"); err == nil || errors.Is(err, binaries.ErrNotBuilt) {
 		t.Errorf("unknown architecture: err = %v, want one that names it", err)
 	}
 }
@@ -47,7 +47,7 @@ func TestFromDir(t *testing.T) {
 // A fresh clone has no binaries, a built one has; neither may break.
 func TestForIsBuiltOrSaysWhatToDo(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
-		b, hash, err := binaries.For(arch)
+		b, hash, err := binaries.For("", arch)
 		switch {
 		case err == nil && (string(b[:4]) != "\x7fELF" || len(hash) != 64):
 			t.Errorf("For(%s) = %q..., %q; want an ELF file and its hash", arch, b[:4], hash)

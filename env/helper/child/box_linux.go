@@ -41,18 +41,12 @@ func (b *Box) Execute(ctx context.Context, cmd env.Command) (env.Result, error) 
 	if why := b.unequipped(cmd); why != "" {
 		return env.Result{ExitCode: -1, OOMKilled: -1, Failure: why}, nil
 	}
-	if cmd.OutputLimit == 0 {
-		cmd.OutputLimit = b.config.OutputLimit
-	}
 	cmd.Tools = helper.Inside(cmd.Tools, b.info, b.within)
 	return b.judged(ctx, func() (env.Result, error) { return b.client.Execute(ctx, cmd) })
 }
 
 // within is Execute inside of a command that asks.
 func (b *Box) within(ctx context.Context, inside env.Environment, cmd env.Command) (env.Result, error) {
-	if cmd.OutputLimit == 0 {
-		cmd.OutputLimit = b.config.OutputLimit
-	}
 	return b.judged(ctx, func() (env.Result, error) { return inside.Execute(ctx, cmd) })
 }
 
@@ -63,16 +57,10 @@ func (b *Box) judged(ctx context.Context, execute func() (env.Result, error)) (e
 	if !alone || !b.proc.ward.Alone() {
 		res.OOMKilled = -1 // the kernel's count is of all sandboxes together
 	}
-	over := b.client.Err()
-	switch {
-	case err == nil:
-		return res, nil
-	case over == nil: // ctx ended; the sandbox is well
+	if err != nil && b.client.Err() == nil { // ctx ended; the sandbox is well
 		return res, fmt.Errorf("execute command: %w", err)
-	case errors.Is(over, env.ErrClosed):
-		return res, errors.Join(cause(ctx), env.ErrClosed)
 	}
-	return res, errors.Join(cause(ctx), b.lost(over))
+	return res, b.client.Outcome(ctx, err, b.lost)
 }
 
 // unequipped says in a sentence why a command would not find mini-tool; empty
@@ -85,14 +73,6 @@ func (b *Box) unequipped(cmd env.Command) string {
 		return fmt.Sprintf("The tools that it may ask for cannot be made ready: %v.", err)
 	}
 	return ""
-}
-
-// cause is nil unless ctx has ended.
-func cause(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(ctx)
 }
 
 // diedWithin is how long after the end of its stream a dying process may take.

@@ -1,6 +1,9 @@
 package child
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/minibench/mini/env"
@@ -28,9 +31,23 @@ type Config struct {
 	Info func(helper.Hello) env.Info
 	// Timeout bounds commands that name none; zero means helper.DefaultTimeout.
 	Timeout time.Duration
-	// OutputLimit is how many bytes are kept of the output of a command that
-	// names no limit; zero means env.DefaultOutputLimit.
-	OutputLimit int
+}
+
+// Validate reports the first mistake in what sandboxes on this machine have in
+// common.
+func Validate(timeout time.Duration, interpreter []string, environ map[string]string) error {
+	switch {
+	case timeout < 0:
+		return fmt.Errorf("timeout must not be negative, is %v", timeout)
+	case len(interpreter) > 0 && interpreter[0] == "":
+		return errors.New("interpreter has an empty name")
+	}
+	for name, value := range environ {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			return fmt.Errorf("environment variable %q cannot be passed on", name)
+		}
+	}
+	return nil
 }
 
 // FailedError says that what was started did not become a helper. Text is what

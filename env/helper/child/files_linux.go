@@ -2,7 +2,6 @@ package child
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/minibench/mini/env"
@@ -13,23 +12,11 @@ var _ env.Files = (*Box)(nil)
 // Put carries files in; see env.Files. When the helper is lost the error is as
 // in Execute.
 func (b *Box) Put(ctx context.Context, dir string, tree io.Reader) error {
-	return b.carried(ctx, b.client.Put(ctx, dir, tree))
+	return b.client.Outcome(ctx, b.client.Put(ctx, dir, tree), b.lost)
 }
 
 // Get carries files out; see env.Files. When the helper is lost the error is as
 // in Execute.
 func (b *Box) Get(ctx context.Context, path string, tree io.Writer) error {
-	return b.carried(ctx, b.client.Get(ctx, path, tree))
-}
-
-// carried tells a lost helper from a transfer that failed.
-func (b *Box) carried(ctx context.Context, err error) error {
-	over := b.client.Err()
-	switch {
-	case err == nil || over == nil:
-		return err
-	case errors.Is(over, env.ErrClosed):
-		return errors.Join(cause(ctx), env.ErrClosed)
-	}
-	return errors.Join(cause(ctx), b.lost(over))
+	return b.client.Outcome(ctx, b.client.Get(ctx, path, tree), b.lost)
 }

@@ -7,13 +7,15 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/minibench/mini/env/scratch"
 )
 
 // Program is a helper ready to be started any number of times, at once too.
 type Program struct {
 	file *os.File // for reading only, without a name
 	hash string
-	tool *tool
+	tool tool
 }
 
 // Load takes the helper's binary and its SHA-256 in hex, see package binaries.
@@ -25,11 +27,11 @@ func Load(binary []byte, hash string) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load helper: %w", err)
 	}
-	t, err := planTool(file)
+	dir, err := scratch.Plan("tool")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("load helper: %w", err), file.Close())
 	}
-	return &Program{file: file, hash: hash, tool: t}, nil
+	return &Program{file: file, hash: hash, tool: tool{program: file, dir: dir}}, nil
 }
 
 // ToolDir is the folder of this machine's that has mini-tool from the first
@@ -39,7 +41,11 @@ func (p *Program) ToolDir() string { return p.tool.dir }
 
 // MakeToolDir makes the folder, empty at first, for those who have to show it to
 // a sandbox before they know what will run there.
-func (p *Program) MakeToolDir() error { return p.tool.makeDir() }
+func (p *Program) MakeToolDir() error {
+	p.tool.mu.Lock()
+	defer p.tool.mu.Unlock()
+	return p.tool.makeDir()
+}
 
 // Close gives the file up, and removes the folder. What runs keeps running.
 func (p *Program) Close() error { return errors.Join(p.file.Close(), p.tool.close()) }

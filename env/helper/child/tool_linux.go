@@ -26,21 +26,8 @@ type tool struct {
 	closed bool
 }
 
-func planTool(program *os.File) (*tool, error) {
-	dir, err := scratch.Plan("tool")
-	if err != nil {
-		return nil, err
-	}
-	return &tool{program: program, dir: dir}, nil
-}
-
+// makeDir makes the folder, once. The lock is held.
 func (t *tool) makeDir() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.makeDirLocked()
-}
-
-func (t *tool) makeDirLocked() error {
 	if t.closed {
 		return env.ErrClosed
 	}
@@ -59,7 +46,7 @@ func (t *tool) place() error {
 	if t.placed {
 		return nil
 	}
-	err := t.makeDirLocked()
+	err := t.makeDir()
 	if err == nil {
 		err = t.copy(filepath.Join(t.dir, env.ToolProgram))
 	}

@@ -26,10 +26,7 @@ var (
 	_ env.Files       = sandbox{}
 )
 
-func (s sandbox) Info() env.Info {
-	h := s.Hello()
-	return env.Info{System: h.System, Node: h.Node, Release: h.Release, Version: h.Kernel, Machine: h.Machine, Dir: h.Dir, Tools: true}
-}
+func (s sandbox) Info() env.Info { return s.Hello().Info() }
 
 func (s sandbox) Close(context.Context) error { return s.Client.Close() }
 
@@ -108,7 +105,7 @@ func TestBombs(t *testing.T) {
 				if !e.TimedOut || e.Survivors != 0 || e.Collateral || e.Killed < 2 {
 					t.Errorf("exit is %+v", e)
 				}
-				t.Logf("killed %d in %v", e.Killed, time.Duration(e.DurationNanos)-time.Second)
+				t.Logf("killed %d in %v", e.Killed, e.Duration-time.Second)
 				want := "1"
 				if server {
 					want = "2"
@@ -124,22 +121,6 @@ func TestBombs(t *testing.T) {
 					}
 				}
 			})
-		}
-	}
-}
-
-// TestKillEverythingFromInside: PID 1 survives what a command does to all. The
-// signals come in bursts, because a single one hits nobody in a handler.
-func TestKillEverythingFromInside(t *testing.T) {
-	namespace(t)
-	for range 10 {
-		s := pid1(t)
-		if e, out := s.run("for n in 1 2 3 4 5; do for i in $(seq 64); do kill -$i 1; done; done; sleep 0.05; echo sent"); out != "sent\n" || e.ExitCode != 0 {
-			t.Fatalf("output %q, exit %+v", out, e)
-		}
-		s.run("sleep 60 & kill -9 -1")
-		if _, out := s.run("echo alive"); out != "alive\n" {
-			t.Fatalf("after kill -9 -1: %q", out)
 		}
 	}
 }

@@ -307,12 +307,8 @@ func (s *server) lastWord(j *job, kind helper.Kind, report any) {
 
 func report(r env.Result, err error) helper.Exit {
 	over := errors.Is(err, process.ErrOver)
-	return helper.Exit{
-		ExitCode: r.ExitCode, Signal: r.Signal, DurationNanos: int64(r.Duration),
-		Head: r.Head, Bytes: r.Bytes, Chars: r.Chars, Truncated: r.Truncated,
-		TimedOut: r.TimedOut, Cancelled: err != nil && !over, Over: over, Killed: r.Killed, Survivors: r.Survivors,
-		Collateral: r.Collateral, Background: r.Background, OOMKilled: r.OOMKilled, RootFull: rootFull(), Failure: r.Failure,
-	}
+	r.RootFull = rootFull()
+	return helper.Exit{Result: r, Cancelled: err != nil && !over, Over: over}
 }
 
 // fault tells the client why the helper gives up.

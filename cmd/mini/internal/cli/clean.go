@@ -28,8 +28,8 @@ func newClean(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove what a killed mini left in the container engine",
-		Long: `Removes the containers, volumes and networks of minis on this host that no
-longer run, and their temporary folders, and says which. Those of a running
+		Long: `Removes the containers and volumes of minis on this host that no longer run,
+and their temporary folders, and says which. Those of a running
 mini, of another host, and everything that is not mini's stay. So do sandboxes
 that this user kept on purpose, unless --kept is given; local folders of kept
 sandboxes are not touched.

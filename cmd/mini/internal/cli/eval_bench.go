@@ -227,7 +227,7 @@ type judging struct {
 
 // Start implements evaluate.Sandboxes.
 func (b judging) Start(ctx context.Context, in datasets.Instance) (env.Environment, error) {
-	if here, err := b.images.Here(ctx, evalNeed(b.base, in)); err == nil && !here {
+	if _, here, err := b.images.Look(ctx, evalNeed(b.base, in)); err == nil && !here {
 		b.judge.pulling.Add(1)
 		defer b.judge.pulling.Add(-1)
 		b.judge.letGo()

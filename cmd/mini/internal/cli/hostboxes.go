@@ -122,10 +122,7 @@ func tryHost(ctx context.Context, cfg *configs.Resolved) error {
 
 // loadHelper is the helper for this machine.
 func loadHelper(e configs.Environment) (*child.Program, error) {
-	binary, hash, err := binaries.For(runtime.GOARCH)
-	if e.HelperDir != "" {
-		binary, hash, err = binaries.FromDir(e.HelperDir, runtime.GOARCH)
-	}
+	binary, hash, err := binaries.For(e.HelperDir, runtime.GOARCH)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func pullImages(ctx context.Context, store *images.Store, needs []images.Need, a
 		r.Images = append(r.Images, pulledImage{Image: n.Ref, State: "pulled"})
 		mu.Unlock()
 		pulling.Go(func() error {
-			here, _ := store.Here(ctx, n)
+			_, here, _ := store.Look(ctx, n)
 			img, give, err := store.Ensure(ctx, n)
 			mu.Lock()
 			defer mu.Unlock()

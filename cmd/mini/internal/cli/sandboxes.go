@@ -235,11 +235,11 @@ func (s *sandboxes) scrubOnce(cfg *configs.Resolved) {
 // the user's folder.
 func helperIsThere(dir string) error {
 	if dir == "" {
-		_, err := binaries.Hash("amd64")
+		_, err := binaries.Hash("", "amd64")
 		return err
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
-		if _, err := binaries.HashInDir(dir, arch); err == nil {
+		if _, err := binaries.Hash(dir, arch); err == nil {
 			return nil
 		}
 	}

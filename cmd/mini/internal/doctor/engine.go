@@ -39,7 +39,11 @@ func (e *examination) describe(ctx context.Context) (docker.Description, error) 
 		if s.found, s.err = engine.Describe(ctx); s.err != nil {
 			return
 		}
-		s.left, s.err = engine.Abandoned(ctx)
+		var left []docker.Leftover
+		left, s.err = engine.Cleanable(ctx, docker.Thorough{})
+		for _, l := range left {
+			s.left = append(s.left, l.Name)
+		}
 	})
 	return e.engine.found, e.engine.err
 }
@@ -192,10 +196,7 @@ func (e *examination) helper(ctx context.Context) []Check {
 			arch, _, _ = strings.Cut(rest, "/")
 		}
 	}
-	hash, err := binaries.Hash(arch)
-	if e.HelperDir != "" {
-		hash, err = binaries.HashInDir(e.HelperDir, arch)
-	}
+	hash, err := binaries.Hash(e.HelperDir, arch)
 	switch {
 	case errors.Is(err, binaries.ErrNotBuilt) && e.HelperDir == "":
 		return []Check{{"helper", Fail, "this mini was built without the helper for its sandboxes", "build it with make build, or take a released binary"}}

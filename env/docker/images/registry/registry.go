@@ -108,7 +108,7 @@ func (c *Client) Ask(ctx context.Context, ref, platform string) (images.Offer, e
 	if e, ok := errors.AsType[*transport.Error](err); ok {
 		refusal.Status = e.StatusCode
 		refusal.Err = fmt.Errorf("ask registry for %s: %s", ref, said(e))
-		refusal.RetryAfter = heard.retryAfter()
+		refusal.RetryAfter = heard.now().after
 	}
 	return images.Offer{}, refusal
 }
@@ -145,7 +145,7 @@ func (c *Client) ask(ctx context.Context, ref name.Reference, platform string, h
 		known.Digest = offer.Digest
 		return known, nil
 	}
-	if heard.counted() && platform == common && (!c.sizes || !heard.plenty()) {
+	if now := heard.now(); now.limited && platform == common && (!c.sizes || !now.plenty()) {
 		return offer, nil
 	}
 	offer, err = c.manifest(ctx, ref, platform, offer)
@@ -234,11 +234,24 @@ type listener struct{ next http.RoundTripper }
 
 // heard is what was said while one question was asked.
 type heard struct {
-	mu      sync.Mutex
+	mu   sync.Mutex
+	said limits
+}
+
+type limits struct {
 	after   time.Duration
 	limited bool // a limit on pulls was named
 	limit   int  // that many pulls; 0 where it is not understood
 	left    int  // of them
+}
+
+// plenty says that a question may be spent on what is good to know.
+func (l limits) plenty() bool { return l.left > l.limit/2 }
+
+func (h *heard) now() limits {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.said
 }
 
 type heardKey struct{}
@@ -261,11 +274,11 @@ func (l *listener) RoundTrip(q *http.Request) (*http.Response, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if resp.Header.Get("RateLimit-Limit") != "" {
-		h.limited = true
-		h.limit, h.left = pulls(resp.Header.Get("RateLimit-Limit")), pulls(resp.Header.Get("RateLimit-Remaining"))
+		h.said.limited = true
+		h.said.limit, h.said.left = pulls(resp.Header.Get("RateLimit-Limit")), pulls(resp.Header.Get("RateLimit-Remaining"))
 	}
 	if slices.Contains([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, resp.StatusCode) {
-		h.after = max(h.after, retryAfter(resp.Header.Get("Retry-After"), time.Now()))
+		h.said.after = max(h.said.after, retryAfter(resp.Header.Get("Retry-After"), time.Now()))
 	}
 	return resp, nil
 }
@@ -317,23 +330,4 @@ func retryAfter(value string, now time.Time) time.Duration {
 		d = at.Sub(now)
 	}
 	return min(max(d, 0), maxRetryAfter)
-}
-
-func (h *heard) retryAfter() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.after
-}
-
-func (h *heard) counted() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.limited
-}
-
-// plenty says that a question may be spent on what is good to know.
-func (h *heard) plenty() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.left > h.limit/2
 }
