@@ -66,29 +66,23 @@ func (t templates) check(vars map[string]any) error {
 }
 
 func (t templates) checkWith(vars map[string]any) error {
-	for _, p := range []prompt{t.system, t.instance, t.startup} {
-		if _, err := p.render(vars); err != nil {
-			return err
-		}
-	}
-	for _, sample := range sampleObservations {
-		if _, err := t.observation.render(merged(vars, sample)); err != nil {
-			return err
-		}
-	}
-	for _, sample := range sampleParts {
-		if _, err := t.summary.render(merged(vars, sample)); err != nil {
-			return err
-		}
-	}
-	for _, sample := range sampleTails {
-		if _, err := t.tail.render(merged(vars, sample)); err != nil {
-			return err
-		}
-	}
-	for _, sample := range sampleFormatErrors {
-		if _, err := t.formatError.render(merged(vars, sample)); err != nil {
-			return err
+	nothing := []map[string]any{nil}
+	for _, f := range []struct {
+		prompt  prompt
+		samples []map[string]any
+	}{
+		{t.system, nothing},
+		{t.instance, nothing},
+		{t.startup, nothing},
+		{t.observation, sampleObservations},
+		{t.summary, sampleParts},
+		{t.tail, sampleTails},
+		{t.formatError, sampleFormatErrors},
+	} {
+		for _, sample := range f.samples {
+			if _, err := f.prompt.render(merged(vars, sample)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
