@@ -34,7 +34,7 @@ folder, not in the folder that they are about.`,
   mini notes add --category build "make helper comes first"
   mini notes remove 3`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd, s) },
+		RunE: func(*cobra.Command, []string) error { return o.list(s) },
 	}
 	f := cmd.PersistentFlags()
 	f.SortFlags = false
@@ -54,7 +54,7 @@ func (o *notesOptions) categoryFlag(cmd *cobra.Command, usage string) {
 func (o *notesOptions) newList(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List notes by category", Example: "  mini notes list --json", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd, s) },
+		RunE: func(*cobra.Command, []string) error { return o.list(s) },
 	}
 	o.categoryFlag(cmd, "only those of `C`")
 	return cmd
@@ -127,7 +127,7 @@ func (o *notesOptions) store() (*memory.Store, error) {
 }
 
 // notes are those that the flags choose.
-func (o *notesOptions) notes(s Streams) ([]memory.Note, error) {
+func (o *notesOptions) notes() ([]memory.Note, error) {
 	store, err := o.store()
 	if err != nil {
 		return nil, err
@@ -140,8 +140,8 @@ func (o *notesOptions) notes(s Streams) ([]memory.Note, error) {
 	return all, notesError(err)
 }
 
-func (o *notesOptions) list(cmd *cobra.Command, s Streams) error {
-	all, err := o.notes(s)
+func (o *notesOptions) list(s Streams) error {
+	all, err := o.notes()
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,11 @@ func (c *controls) now() chat.Controls {
 // nobody acts on nothing.
 type nobody struct{}
 
+// Input implements chat.Controls.
 func (nobody) Input(string) {}
-func (nobody) Interrupt()   {}
-func (nobody) Hangup()      {}
+
+// Interrupt implements chat.Controls.
+func (nobody) Interrupt() {}
+
+// Hangup implements chat.Controls.
+func (nobody) Hangup() {}
