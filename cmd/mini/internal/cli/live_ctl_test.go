@@ -34,7 +34,7 @@ func TestSteeringOnATerminal(t *testing.T) {
 	s.until("after fg", " a · attempt 1", "$ until [ -e")
 	s.tmux("resize-window", "-x", "100", "-y", "20")
 	s.tmux("send-keys", "K", "y")
-	s.until("after K y", " a · attempt 1", "not running", " the end ─", "Interrupted: killed (live view)")
+	s.until("after K y", " a · attempt 1", "not running", " end ·", "outcome: interrupted", "killed (live view)")
 	s.tmux("send-keys", "Escape")
 	s.until("after Esc", "is killed: its attempt ends, and its work is kept (live view)", "paused: p goes on", "2/3")
 	if out := ctl(t, dir, "run", "requeue", "a"); !strings.Contains(out, "a is tried again, at the end of the queue") {

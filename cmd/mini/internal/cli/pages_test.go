@@ -156,4 +156,4 @@ var empty = regexp.MustCompile(`\n{3,}`)
 // masked is a transcript without what differs from run to run.
 func masked(text string) string { return strings.TrimSpace(differing.ReplaceAllString(text, "#")) }
 
-var differing = regexp.MustCompile(`\d{4}-\d\d-\d\d(T|,? )\d\d:\d\d(:\d\d(\.\d+)?)?(Z| UTC)?|\b\d\d:\d\d(:\d\d)?\b|\b\d+(\.\d+)? m?s\b|\b[0-9a-f]{7,64}\b|mini-scratch-\w+-\d+`)
+var differing = regexp.MustCompile(`\d{4}-\d\d-\d\d(T|,? )\d\d:\d\d(:\d\d(\.\d+)?)?(Z| UTC)?|\b\d\d:\d\d(:\d\d)?\b|\b\d+(\.\d+)? m?s\b|\b[0-9a-f]{7,64}\b|mini-scratch-\w+-\w+`)

@@ -220,7 +220,7 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "human runs a path", args: []string{"-c", "agent.mode=human"}, replies: []string{submitCommand},
-			steps: []step{{askCommand, "/bin/echo a\r"}, {askCommand, "//bin/echo b\r"}, {askCommand, "/y\r"}, {askNext, keyEnter}},
+			steps: []step{{askCommand, "/bin/echo a\r"}, {askCommand, "//bin/echo b\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
 			told:  "command: The user ran a command:\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode",
 		},
 		{
@@ -228,7 +228,7 @@ func TestTransitions(t *testing.T) {
 			steps: []step{
 				{askConfirm, "/h\r"},
 				{"run commands without asking", ""},
-				{askConfirm, "/u\r"},
+				{askConfirm, "/u\r"}, {"Switched to", ""},
 				{askConfirm, "no\r"},
 				{askCommand, "/h\r"},
 				{"/multiline", ""},
@@ -271,7 +271,7 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "to human inside an interruption", args: []string{"-y"}, replies: []string{"echo so far; sleep 60", submitCommand},
-			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/u\r"}, {askMessage, keyEnter}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {askNext, keyEnter}},
+			steps: []step{{"so far", ""}, {"so far", keyCtrlC}, {askMessage, "/u\r"}, {"Switched to", ""}, {askMessage, keyEnter}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
 			told:  "echo so far; sleep 60\n" + killed + "\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode, allow mode",
 		},
 		{
@@ -381,7 +381,7 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "to human at the end", args: []string{"-y"}, replies: []string{submitCommand, submitCommand},
-			steps: []step{{askNext, "/u\r"}, {askNext, "n\r"}, {"what to do next", ""}, {askNext, "I go on\r"}, {askCommand, "true\r"}, {askCommand, "/y\r"}, {askNext, keyEnter}},
+			steps: []step{{askNext, "/u\r"}, {"Switched to", ""}, {askNext, "n\r"}, {"what to do next", ""}, {askNext, "I go on\r"}, {askCommand, "true\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, keyEnter}},
 			told:  submitCommand + "\nfollow_up: I go on\ncommand: The user ran a command:\n" + submitCommand, decided: "allow mode, allow mode",
 		},
 		{
@@ -396,7 +396,7 @@ func TestTransitions(t *testing.T) {
 		{
 			name: "a session of all modes", replies: []string{"echo 1", "echo 2", "echo 3", "echo 4", submitCommand},
 			steps: []step{
-				{askConfirm, keyEnter}, {askConfirm, "/u\r"}, {askConfirm, "n\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {askNext, "/c\r"}, {askNext, keyEnter},
+				{askConfirm, keyEnter}, {askConfirm, "/u\r"}, {"Switched to", ""}, {askConfirm, "n\r"}, {askCommand, "echo mine\r"}, {askCommand, "/y\r"}, {"Switched to", ""}, {askNext, "/c\r"}, {"Switched to", ""}, {askNext, keyEnter},
 			},
 			told: "echo 1\n" + ok + "\necho 2\nrejection: The user did not let this command run.\n" +
 				"command: The user ran a command:\necho 3\n" + ok + "\necho 4\n" + ok + "\n" + submitCommand,
