@@ -58,11 +58,11 @@ type Session struct {
 	Person Person
 	// Talk is how the attempt is spoken to while it works; may be nil.
 	Talk *Talk
-	// Observer is told of each record, and of what begins, at once; may be nil.
+	// Observer is told of each record and of each phase as it begins; may be nil.
 	Observer Observer
-	// Events has the same for any number of subscribers, with the pieces of
-	// replies and outputs; nil tells nobody. Opening is what its first event says
-	// beside the task, the folder and the step.
+	// Events publishes the same to any number of subscribers, with the pieces of
+	// replies and outputs; may be nil. Opening is the first event, to which the
+	// task, the folder and the step are added.
 	Events  *events.Bus
 	Opening events.RunStarted
 	// States records the state of the working tree while the model is asked, so

@@ -15,7 +15,7 @@ type Phase string
 
 // The phases that an agent tells its Observer of.
 const (
-	Scrubbing Phase = "scrubbing" // the repository is being made honest
+	Scrubbing Phase = "scrubbing" // what came after HEAD is being removed from the repository
 	Thinking  Phase = "thinking"  // the model was asked
 	Waiting   Phase = "waiting"   // for the model's provider
 	Running   Phase = "running"   // a command of the model's
@@ -32,7 +32,7 @@ type Observer interface {
 	Began(p Phase, command string)
 }
 
-// record appends a record, and tells of it whoever wants to know.
+// record appends a record, and tells the observer and the subscribers of it.
 func (r *run) record(t trajectories.Type, data any) (trajectories.Record, error) {
 	rec, err := r.Recorder.Append(t, data)
 	if err != nil {
@@ -151,9 +151,9 @@ func (r *run) publishOpening() {
 	r.Events.Publish(e)
 }
 
-// shownTo is a command whose output is shown as it comes. The returned function
-// is called with the result when it is over. Of its output the chunks have what
-// the sandbox kept, which may be more than is on record.
+// shownTo returns a command whose output is published as it comes, and a function
+// that is called with its result. The chunks have the output that the sandbox
+// kept, which may be more than is on record.
 func (r *run) shownTo(c env.Command, own bool) (_ env.Command, over func(trajectories.Execution, env.Result)) {
 	if !r.Events.Wanted() {
 		return c, func(trajectories.Execution, env.Result) {}

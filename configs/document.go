@@ -12,7 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Document is a file of settings as somebody has written it. Comments, order and
+// Document is a file of settings as the user wrote it. Comments, order and
 // quotes survive a change; indentation and blank lines become the usual ones.
 type Document struct {
 	name string

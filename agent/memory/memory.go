@@ -5,7 +5,7 @@
 // ever has them. A file belongs to a folder that a person works in, or to one
 // attempt. Any number of processes may write it at once and none loses a note; a
 // file that cannot be read stays as it is. Its content is the model's, and it may
-// have been changed by anybody: it is bounded when it is read, and made harmless
+// have been changed by other programs: it is bounded when it is read, and made harmless
 // when it is shown.
 //
 //	store := memory.NewStore(filepath.Join(dir, "notes.json"))

@@ -104,7 +104,7 @@ func (p *pulse) listen(ctx context.Context) {
 			return
 		}
 		if awaited && !asking {
-			p.note() // the silence before was that of nobody asking
+			p.note() // no call waited before, so the silence says nothing
 		}
 		if asking = awaited; !asking {
 			continue

@@ -16,12 +16,8 @@ import (
 // then stays, each file whole. tree is read by the caller's goroutine: ctx is
 // heeded between two reads.
 func (c *Client) Put(ctx context.Context, dir string, tree io.Reader) error {
-	t, err := c.open(ctx, KindPut, dir)
+	err := c.exchange(ctx, KindPut, dir, func(t *transfer) error { return c.send(ctx, t, tree) })
 	if err != nil {
-		return fmt.Errorf("put files into %q: %w", dir, err)
-	}
-	defer c.leaveTransfer(t)
-	if err := c.conclude(t, c.send(ctx, t, tree)); err != nil {
 		return fmt.Errorf("put files into %q: %w", dir, err)
 	}
 	return nil
@@ -31,15 +27,21 @@ func (c *Client) Put(ctx context.Context, dir string, tree io.Reader) error {
 // behind commands; its errors are those of Put, and one that wraps
 // fs.ErrNotExist.
 func (c *Client) Get(ctx context.Context, path string, tree io.Writer) error {
-	t, err := c.open(ctx, KindGet, path)
+	err := c.exchange(ctx, KindGet, path, func(t *transfer) error { return c.receive(ctx, t, tree) })
 	if err != nil {
 		return fmt.Errorf("get files from %q: %w", path, err)
 	}
-	defer c.leaveTransfer(t)
-	if err := c.conclude(t, c.receive(ctx, t, tree)); err != nil {
-		return fmt.Errorf("get files from %q: %w", path, err)
-	}
 	return nil
+}
+
+// exchange opens a transfer, runs it and waits for its end.
+func (c *Client) exchange(ctx context.Context, kind Kind, path string, run func(*transfer) error) error {
+	t, err := c.open(ctx, kind, path)
+	if err != nil {
+		return err
+	}
+	defer c.leaveTransfer(t)
+	return c.conclude(t, run(t))
 }
 
 // errEnded says that Done has come; what it says is the transfer's.

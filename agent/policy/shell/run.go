@@ -486,11 +486,15 @@ func (r *reader) find(p *Part, args []value, s *scope, c *context) bool {
 			roots = append(roots, value{text: "what -files0-from names", kind: unknown})
 		case "-delete":
 			mode, p.RecursiveDelete = Writes, Yes
-		case "-fprint", "-fprint0", "-fls", "-fprintf", "-newer", "-samefile":
+		case "-newer", "-samefile":
+			if i++; i < len(args) {
+				p.Paths = append(p.Paths, r.located(args[i], Reads, s.dirs))
+			}
+		case "-fprint", "-fprint0", "-fls", "-fprintf":
 			if i++; i < len(args) {
 				p.Paths = append(p.Paths, r.located(args[i], Writes, s.dirs))
 			}
-			p.listing = p.listing && !strings.HasPrefix(t, "-f")
+			p.listing = false
 		case "-printf":
 			p.listing = false
 		case "-exec", "-execdir", "-ok", "-okdir":

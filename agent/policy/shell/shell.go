@@ -6,7 +6,7 @@
 // substitutions, here-documents given to a shell, and those that other programs
 // are told to run (env, sudo, xargs, find -exec, bash -c). Answers have three
 // values, since much is known only when the command runs: the program in "$CMD x"
-// is one that nobody can name beforehand.
+// is known only when it runs.
 //
 // This is a reader for accidents, not a boundary. A program that is run can do
 // anything; what python or make do with their files is not looked at.

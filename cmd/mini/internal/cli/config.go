@@ -17,16 +17,11 @@ import (
 )
 
 func newConfig(s Streams) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "config",
 		Short:   "Set mini up; change, show and check settings",
 		Example: "  mini config setup\n  mini config set agent.cost_limit 1.50\n  mini config show -c mine.yaml -m gpt-5-mini",
-		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newConfigSetup(s), newConfigSet(s), newConfigUnset(s), newConfigEdit(s), newConfigPath(s))
-	cmd.AddCommand(newConfigShow(s), newConfigCheck(s), newConfigProfiles(s))
-	return cmd
+	}, newConfigSetup(s), newConfigSet(s), newConfigUnset(s), newConfigEdit(s), newConfigPath(s), newConfigShow(s), newConfigCheck(s), newConfigProfiles(s))
 }
 
 // configKinds are what `mini config show` can show, and the shipped

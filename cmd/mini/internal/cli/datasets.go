@@ -22,7 +22,7 @@ import (
 )
 
 func newDatasets(s Streams) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "datasets",
 		Short: "List, fetch and show benchmark datasets",
 		Long: `Datasets come from the Hugging Face hub, by alias (verified, lite, ...) or as
@@ -31,11 +31,7 @@ is used without a network until it is fetched again.`,
 		Example: `  mini datasets list
   mini datasets fetch verified
   mini datasets show astropy__astropy-12907`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newDatasetsList(s), newDatasetsFetch(s), newDatasetsShow(s))
-	return cmd
+	}, newDatasetsList(s), newDatasetsFetch(s), newDatasetsShow(s))
 }
 
 func newDatasetsFetch(s Streams) *cobra.Command {

@@ -19,7 +19,7 @@ import (
 )
 
 func newImages(s Streams) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "images",
 		Short: "Plan, pull and prune the images of a dataset",
 		Long: `Looks after the images that the rows of a dataset run in. mini bench pulls them
@@ -28,11 +28,7 @@ take away afterwards what mini pulled.`,
 		Example: `  mini images plan --subset verified
   mini images pull --subset verified --slice 0:20
   mini images prune --dry-run`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newImagesPlan(s), newImagesPull(s), newImagesPrune(s))
-	return cmd
+	}, newImagesPlan(s), newImagesPull(s), newImagesPrune(s))
 }
 
 // imagesOptions are the flags that the commands for images share: those of

@@ -19,15 +19,11 @@ import (
 )
 
 func newPolicyCommand(s Streams) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "policy",
 		Short:   "Say what the rules for commands make of one",
 		Example: "  mini policy check 'rm -rf build'",
-		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newPolicyCheck(s))
-	return cmd
+	}, newPolicyCheck(s))
 }
 
 // policyOptions are the flags of mini policy check.

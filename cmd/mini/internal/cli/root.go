@@ -104,6 +104,15 @@ func valueKind(flagType string) string {
 	}
 }
 
+// group returns a command for the commands below it, which prints its help when it
+// is called without one of them.
+func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	c.Args = noArgs
+	c.RunE = func(*cobra.Command, []string) error { return c.Help() }
+	c.AddCommand(below...)
+	return c
+}
+
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

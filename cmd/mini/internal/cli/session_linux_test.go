@@ -228,7 +228,8 @@ func TestTransitions(t *testing.T) {
 			steps: []step{
 				{askConfirm, "/h\r"},
 				{"run commands without asking", ""},
-				{askConfirm, "/u\r"}, {"Switched to", ""},
+				{askConfirm, "/u\r"},
+				{"Switched to", ""},
 				{askConfirm, "no\r"},
 				{askCommand, "/h\r"},
 				{"/multiline", ""},

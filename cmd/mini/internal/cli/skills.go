@@ -17,7 +17,7 @@ import (
 )
 
 func newSkills(s Streams) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "skills",
 		Short: "List and check skills: texts that a model reads when it needs them",
 		Long: `A skill is a folder with a file SKILL.md: a name and a description, which the
@@ -26,11 +26,7 @@ commands can use. They are looked for in skills.paths, then in your own folder
 (skills, beside your config.yaml), then among those that come with mini; of two
 with one name the first counts. skills.use turns them on.`,
 		Example: "  mini skills list\n  mini skills check ./my-skill",
-		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newSkillsList(s), newSkillsCheck(s))
-	return cmd
+	}, newSkillsList(s), newSkillsCheck(s))
 }
 
 // skillOptions are the flags of mini skills list and check.

@@ -15,17 +15,13 @@ import (
 )
 
 func newTrajectories(s Streams) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "trajectories",
 		Short: "Check the files that attempts leave, of mini and of others",
 		Long: `Looks after trajectories: the journals of mini, the .traj.json of
 mini-swe-agent, and the files of other agents.`,
 		Example: "  mini trajectories check runs/first",
-		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newTrajectoriesCheck(s))
-	return cmd
+	}, newTrajectoriesCheck(s))
 }
 
 // checkOptions are the flags of mini trajectories check.

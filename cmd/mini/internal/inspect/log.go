@@ -44,7 +44,7 @@ func testLog(t *Trajectory) []*timeline.Item {
 		sample := max(1, t.Header.Sample)
 		v = newest(found.Verdicts, func(v verdicts.Verdict) bool { return of(v) && max(1, v.Sample) == sample })
 		if v == nil {
-			text := "no test log: nobody has judged this submission; mini eval -p " + run + " does"
+			text := "no test log: this submission was not evaluated; mini eval -p " + run + " does"
 			return []*timeline.Item{note(text)}
 		}
 		items = append(items, alarm("this verdict is on an earlier submission of the instance"))

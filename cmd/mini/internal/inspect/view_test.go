@@ -250,7 +250,7 @@ func TestReaderKeys(t *testing.T) {
 	press(m, "esc", "d")
 	has(t, m, "the submission", "+needle")
 	press(m, "d", "t")
-	has(t, m, "no test log: nobody has judged this submission; mini eval -p")
+	has(t, m, "no test log: this submission was not evaluated; mini eval -p")
 	press(m, "esc", "L")
 	has(t, m, "a-2", "2/3")
 	press(m, "L", "L")

@@ -6,7 +6,8 @@ import (
 	"github.com/minibench/mini/cmd/mini/internal/chat"
 )
 
-// controls are whose act on what the person does, once there is somebody to.
+// controls has the chat.Controls that act on what the person types. Before
+// listen is called, nothing does.
 type controls struct{ to atomic.Pointer[chat.Controls] }
 
 func (c *controls) listen(to chat.Controls) { c.to.Store(&to) }
@@ -15,17 +16,17 @@ func (c *controls) now() chat.Controls {
 	if to := c.to.Load(); to != nil {
 		return *to
 	}
-	return nobody{}
+	return noControls{}
 }
 
-// nobody acts on nothing.
-type nobody struct{}
+// noControls ignores what is typed.
+type noControls struct{}
 
 // Input implements chat.Controls.
-func (nobody) Input(string) {}
+func (noControls) Input(string) {}
 
 // Interrupt implements chat.Controls.
-func (nobody) Interrupt() {}
+func (noControls) Interrupt() {}
 
 // Hangup implements chat.Controls.
-func (nobody) Hangup() {}
+func (noControls) Hangup() {}
