@@ -417,14 +417,3 @@ func TestSamples(t *testing.T) {
 		t.Errorf("the worker that is free: %+v", b.workers)
 	}
 }
-
-// BenchmarkDraw measures an event and the screen that is drawn after it, which
-// happens four times a second at most.
-func BenchmarkDraw(b *testing.B) {
-	s := told()
-	s.screen(160, 50)
-	for b.Loop() {
-		s.tell(time.Second, runner.Event{Type: runner.Step, Instance: "astropy__astropy-12907", Step: 13, Cost: 0.4, Command: "ls"})
-		_ = s.m.View()
-	}
-}
