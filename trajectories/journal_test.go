@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -307,6 +308,32 @@ func FuzzScan(f *testing.F) {
 			t.Errorf("%d records out of %d lines", n, lines)
 		}
 	})
+}
+
+// BenchmarkAppend measures what saving a step costs; make bench holds it against a
+// bar. The cost does not grow with the steps before it.
+func BenchmarkAppend(b *testing.B) {
+	observation := trajectories.Execution{Output: bytes.Repeat([]byte("0123456789abcde\n"), 640)}
+	for _, steps := range []int{50, 800} {
+		b.Run(fmt.Sprintf("%d_steps", steps), func(b *testing.B) {
+			var spent time.Duration
+			for b.Loop() {
+				j, err := trajectories.Create(filepath.Join(b.TempDir(), "j"), trajectories.Header{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				start := time.Now()
+				for range steps {
+					add(b, j, trajectories.TypeExecution, observation)
+				}
+				spent += time.Since(start)
+				if err := j.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(spent.Microseconds())/float64(b.N*steps), "µs/step")
+		})
+	}
 }
 
 // What a journal keeps of an execution is all that is in it.
