@@ -22,7 +22,7 @@ func BenchmarkView(b *testing.B) {
 	defer func() { os.Stdin = stdin }()
 	for b.Loop() {
 		p := ptytest.Open(b, 160, 50)
-		os.Stdin = p.Line // where keys come from
+		os.Stdin = p.Line                                    // where keys come from
 		go func() { _, _ = io.Copy(io.Discard, p.Master) }() // ends with the terminal
 		without := processorTime(b, func() { tellSteps(func(runner.Event) {}, length) })
 		with := processorTime(b, func() {
